@@ -1,0 +1,1 @@
+"""The decisions: pure functions of a view, an event and a time, without I/O."""
