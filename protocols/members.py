@@ -105,7 +105,7 @@ def members(message: type) -> tuple[Member, ...]:
     """The members of a message class in their order; raises OurError for a class that cannot be one."""
     if not attrs.has(message):
         raise OurError(f"not a message class: {message.__name__}")
-    hints = typing.get_type_hints(message, localns={"JSON": AnyJSON})
+    hints = typing.get_type_hints(message, localns={"JSON": AnyJSON, "JSONObject": dict[str, AnyJSON]})
     found = tuple(_member(attribute, hints[attribute.name]) for attribute in attrs.fields(message))
     if len({member.wire for member in found}) < len(found):
         raise OurError(f"two members of one name: {message.__name__}")
