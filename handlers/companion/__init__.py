@@ -1,0 +1,1 @@
+"""Decisions of the companion protocol: sessions, pairings, requests, waits and display places."""

@@ -1,0 +1,28 @@
+"""Whether a capability can reach the user now (CP-4.9): the one answer that create and the scheduler
+share."""
+
+from __future__ import annotations
+
+from handlers.companion.settings import access_enabled, settings
+from handlers.presenter.rows import LINK, LINK_KEY, Link
+from handlers.rule import Draft
+from protocols.companion.capabilities import Capability, Interaction
+
+
+def unavailable(draft: Draft, capability: Capability) -> str | None:
+    """Why not, as RUNTIME_UNAVAILABLE's reason: what the user said comes before what is missing."""
+    said = settings(draft)
+    if not access_enabled(draft):
+        return "access_off"
+    if said.hidden:
+        return "hidden"
+    if said.paused:
+        return "paused"
+    link = draft.get(LINK, LINK_KEY)
+    return None if link is not None and can_draw(link, capability) else "no_presenter"
+
+
+def can_draw(link: Link, capability: Capability) -> bool:
+    """Whether the presenter has said that it can draw this kind and ask in this way."""
+    asks = capability.interaction is not Interaction.NONE
+    return capability.kind in link.kinds and (not asks or capability.interaction in link.interactions)

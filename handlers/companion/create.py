@@ -1,0 +1,160 @@
+"""requests.create: the checks, in the order of companion.md, and the new request (CP-3.1, CP-3.2, CP-7.2).
+
+The shape was checked by the engine.  Then: own idempotency hit, scope, capability, params, character, style,
+availability, capacity.  Only behind all of them is there a request id.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from handlers.companion import lifecycle, scheduler
+from handlers.companion.availability import unavailable
+from handlers.companion.calls import declined, for_client
+from handlers.companion.rows import REQUESTS, Client, Request, idempotency_index
+from handlers.companion.snapshots import snapshot
+from handlers.events import Call
+from handlers.rule import Draft, Now, new_id
+from protocols.canonical_json import canonical, digest
+from protocols.companion.capabilities import Capability, Character, Style
+from protocols.companion.catalog import CATALOG
+from protocols.companion.messages import CreateRequest, Snapshot
+from protocols.companion.states import State
+from protocols.errors import InvalidValue
+from protocols.json_values import JSONObject
+from protocols.refusal import ErrorCode
+
+
+@for_client
+def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) -> Snapshot:
+    """Accept a request, or find the one that this very call has made before."""
+    asked = call.message
+    capability = CATALOG.capabilities.get(asked.capability)
+    fingerprint = _fingerprint(asked, capability)
+    made_before = _made_before(draft, client, asked, fingerprint, now)
+    if made_before is not None:
+        return snapshot(made_before)
+    if capability is None:
+        raise declined(ErrorCode.UNSUPPORTED_CAPABILITY, "no such capability")
+    _check_scope(client, capability)
+    params = _checked_params(asked, capability)
+    character = _character(asked, capability)
+    style = _style(asked, capability)
+    _check_available(draft, capability)
+    order = _check_capacity(draft, client)
+    request = Request(
+        id=new_id(call.seed, "request"),
+        client_id=client.id,
+        capability=capability.id,
+        params=canonical(params).decode(),
+        fingerprint=fingerprint,
+        timeout_ms=asked.timeout_ms,
+        state=State.QUEUED,
+        created_at=now.wall,
+        deadline_at=now.wall + asked.timeout_ms,
+        deadline=now.elapsed + asked.timeout_ms,
+        resolved_capability=capability.id,
+        resolved_character=character.id,
+        resolved_style=style.id,
+        runtime_instance_id=draft.environment.runtime_instance_id,
+        idempotency_key=asked.idempotency_key,
+        task_id=asked.task_id,
+        order=order,
+    )
+    draft.put(REQUESTS, request)
+    scheduler.fill(draft, now)  # before the reply: it tells of the request as this decision leaves it
+    return snapshot(draft.get(REQUESTS, request.id) or request)
+
+
+def _fingerprint(asked: CreateRequest, capability: Capability | None) -> str:
+    """The digest of the normalized parameters (CP-4.1): what is left out equals its default inside params,
+    while an omitted character or style stays omitted.  taskId is no part of it."""
+    params: JSONObject = asked.params
+    if capability is not None:
+        with suppress(InvalidValue):  # such params made no request, so they can only be found to differ
+            params = capability.normalize(asked.params)
+    normal: JSONObject = {
+        "capability": asked.capability,
+        "params": params,
+        "timeoutMs": asked.timeout_ms,
+        "allowSubstitution": asked.allow_substitution,
+    }
+    named = {"character": asked.character, "style": asked.style}
+    return digest(normal | {name: value for name, value in named.items() if value is not None})
+
+
+def _made_before(
+    draft: Draft, client: Client, asked: CreateRequest, fingerprint: str, now: Now
+) -> Request | None:
+    if asked.idempotency_key is None:
+        return None
+    found = draft.find(REQUESTS, "idempotency", idempotency_index(client.id, asked.idempotency_key))
+    if not found:
+        return None
+    if found[0].fingerprint != fingerprint:
+        raise declined(ErrorCode.IDEMPOTENCY_CONFLICT, "this key was used with other parameters")
+    return lifecycle.current(draft, found[0].id, now)
+
+
+def _check_scope(client: Client, capability: Capability) -> None:
+    missing = [scope for scope in capability.required_scopes if scope not in client.scopes]
+    if missing:
+        raise declined(ErrorCode.FORBIDDEN, "the client does not have the scope", scope=missing[0])
+
+
+def _checked_params(asked: CreateRequest, capability: Capability) -> JSONObject:
+    try:
+        params = capability.normalize(asked.params)
+    except InvalidValue as error:
+        inner = error.under("params")
+    else:
+        capability.check_timeout(asked.timeout_ms)
+        return params
+    raise inner
+
+
+def _character(asked: CreateRequest, capability: Capability) -> Character:
+    if asked.character is None:
+        character = CATALOG.default_character
+    elif asked.character in CATALOG.characters:
+        character = CATALOG.characters[asked.character]
+    else:
+        raise InvalidValue("character", "unknown character")
+    if character.id not in capability.characters:
+        raise declined(ErrorCode.UNSUPPORTED_CAPABILITY, "the character does not support this capability")
+    return character
+
+
+def _style(asked: CreateRequest, capability: Capability) -> Style:
+    """The style that was named, or the default one.  No style declares a substitute, so allowSubstitution
+    cannot change the outcome (CP-2.16)."""
+    if asked.style is None:
+        return CATALOG.default_style(capability)
+    style = CATALOG.styles.get(asked.style)
+    if style is None or capability.id not in style.capabilities:
+        raise declined(ErrorCode.UNSUPPORTED_STYLE, "no such style for this capability")
+    return style
+
+
+def _check_available(draft: Draft, capability: Capability) -> None:
+    reason = unavailable(draft, capability)
+    if reason is not None:
+        raise declined(ErrorCode.RUNTIME_UNAVAILABLE, "the user cannot be reached now", reason=reason)
+
+
+def _check_capacity(draft: Draft, client: Client) -> int:
+    """Refuse when a published limit is reached (CP-4.5), else the new request's place in the queue."""
+    limits = draft.environment.policy.limits
+    unfinished = [request for request in draft.all(REQUESTS) if not request.ended]
+    of_client = sum(request.client_id == client.id for request in unfinished)
+    if of_client >= limits.max_queued_per_client:
+        raise _queue_full("maxQueuedPerClient", limits.max_queued_per_client)
+    if len(unfinished) >= limits.max_queued_total:
+        raise _queue_full("maxQueuedTotal", limits.max_queued_total)
+    return 1 + max((request.order for request in unfinished), default=0)
+
+
+def _queue_full(name: str, limit: int) -> Exception:
+    return declined(
+        ErrorCode.QUEUE_FULL, "too many open requests", reason="queue", limit=limit, limitName=name
+    )

@@ -1,0 +1,117 @@
+"""The life of a request: every change of its state is made here, and nowhere else.
+
+Each change follows the table in `protocols.companion.states`, is answered to whoever waits for it, and, when
+it ends the request, takes the picture off the screen.  What competes (answers, cancels, deadlines) is
+decided one after the other; whoever comes second finds a terminal state, which nothing leads out of
+(CP-3.10).
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from handlers.companion import waits
+from handlers.companion.rows import DISPLAYS, REQUESTS, Display, Request
+from handlers.companion.snapshots import stored_object
+from handlers.presenter import showing
+from handlers.rule import Draft, Now
+from protocols.canonical_json import canonical
+from protocols.companion.capabilities import Capability, Interaction, Kind
+from protocols.companion.catalog import CATALOG
+from protocols.companion.states import REASONS, IllegalStep, State, Step, step
+
+
+def capability_of(request: Request) -> Capability:
+    """The capability that the request was resolved to."""
+    return CATALOG.capabilities[request.resolved_capability]
+
+
+def current(draft: Draft, request_id: str, now: Now) -> Request | None:
+    """The request as it is at this instant: past its deadline it has ended before anybody sees it.
+
+    It is expired, unless the presenter that had it has gone and did not come back in time (presenter.md,
+    Death).
+    """
+    request = draft.get(REQUESTS, request_id)
+    if request is None or request.ended or now.elapsed < request.deadline:
+        return request
+    if showing.is_lost(draft, request.id):
+        return finish(draft, request, now, Step.FAIL, "presenter_lost")
+    return finish(draft, request, now, Step.EXPIRE, "deadline")
+
+
+def hand_over(draft: Draft, request: Request, now: Now) -> Request:
+    """The presenter is given the request: running."""
+    return _change(draft, attrs.evolve(request, state=step(request.state, Step.HAND_OVER)))
+
+
+def mark_presented(draft: Draft, request: Request, now: Now) -> Request:
+    """The presenter reports that the request is on the screen: displayedAt, and an interaction awaits its
+    user.
+
+    The display time of a notice begins.  A second report (after the presenter's restart) changes nothing.
+    """
+    if request.displayed_at is not None:
+        return request
+    capability = capability_of(request)
+    state = request.state
+    if capability.kind is Kind.INTERACTION:
+        state = step(state, Step.SHOW)
+    elif capability.kind is Kind.NOTICE:
+        display_ms = stored_object(request.params)["displayMs"]
+        assert isinstance(display_ms, int)
+        draft.put(DISPLAYS, Display(request.id, now.elapsed + display_ms))
+    return _change(draft, attrs.evolve(request, state=state, displayed_at=now.wall))
+
+
+def hold_display(draft: Draft, request: Request, held: bool, now: Now) -> None:
+    """The person begins or ends to look closer (hover, focus): the display time stops or goes on (CP-3.8).
+
+    It stops only where the capability declares so; the request's deadline holds all the same.
+    """
+    display = draft.get(DISPLAYS, request.id)
+    if display is None:
+        return
+    if held and display.until is not None and capability_of(request).pause_display_on:
+        draft.put(DISPLAYS, attrs.evolve(display, until=None, left=display.until - now.elapsed))
+    elif not held and display.until is None:
+        draft.put(DISPLAYS, attrs.evolve(display, until=now.elapsed + display.left, left=0))
+
+
+def finish(
+    draft: Draft, request: Request, now: Now, event: Step, reason: str, result: str | None = None
+) -> Request:
+    """End the request; `result` is canonical JSON from `check_result`, and only an answer has one (CP-3.7).
+
+    Raises IllegalStep, and changes nothing, when the request has ended already or the reason does not fit.
+    """
+    state = step(request.state, event)
+    if reason not in REASONS[state] or (result is not None and reason != "answered"):
+        raise IllegalStep(f"{state.value} by {reason}")
+    ended = _change(
+        draft, attrs.evolve(request, state=state, reason=reason, result=result, ended_at=now.wall)
+    )
+    draft.drop(DISPLAYS, request.id)
+    if request.state is not State.QUEUED:
+        showing.withdraw(draft, request.id, reason)
+    return ended
+
+
+def check_result(request: Request, *, selected_id: str | None = None, text: str | None = None) -> str | None:
+    """A person's answer as the canonical JSON of the business result; None when it does not fit the request.
+
+    A choice must be one of the options of this very request (CP-2.14).
+    """
+    interaction = capability_of(request).interaction
+    if interaction is Interaction.CHOICE and selected_id is not None and text is None:
+        options = stored_object(request.params)["options"]
+        assert isinstance(options, list)
+        ids = [option["id"] for option in options if isinstance(option, dict)]
+        return canonical({"selectedId": selected_id}).decode() if selected_id in ids else None
+    return None
+
+
+def _change(draft: Draft, request: Request) -> Request:
+    changed = draft.put(REQUESTS, request)
+    waits.answer_all(draft, changed)
+    return changed

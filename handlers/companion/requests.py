@@ -1,0 +1,53 @@
+"""requests.get, wait and cancel: bound to ownership alone (CP-4.3, CP-5.3)."""
+
+from __future__ import annotations
+
+from handlers.companion import lifecycle, waits
+from handlers.companion.calls import declined, for_client
+from handlers.companion.rows import Client, Request
+from handlers.companion.snapshots import snapshot
+from handlers.events import Call
+from handlers.rule import Draft, Now
+from protocols.companion.messages import CancelRequest, GetRequest, Snapshot, WaitRequest, WaitResult
+from protocols.companion.states import Step
+from protocols.errors import InvalidValue
+from protocols.refusal import ErrorCode
+
+
+@for_client
+def get(draft: Draft, client: Client, call: Call[GetRequest], now: Now) -> Snapshot:
+    """The request as it is now."""
+    return snapshot(_own(draft, client, call.message.request_id, now))
+
+
+@for_client
+def wait(draft: Draft, client: Client, call: Call[WaitRequest], now: Now) -> WaitResult | None:
+    """News since afterRevision at once, or the call is parked until there are some (CP-3.9)."""
+    asked = call.message
+    limit = draft.environment.policy.limits.max_wait_ms
+    if asked.wait_ms > limit:
+        raise InvalidValue("waitMs", "too large", limit)
+    request = _own(draft, client, asked.request_id, now)
+    if asked.after_revision > request.revision:
+        raise InvalidValue("afterRevision", "too large", request.revision)
+    if request.ended or request.revision > asked.after_revision or asked.wait_ms == 0:
+        return waits.news(request, asked.after_revision)
+    waits.park(draft, call, now)
+    return None
+
+
+@for_client
+def cancel(draft: Draft, client: Client, call: Call[CancelRequest], now: Now) -> Snapshot:
+    """Withdraw the request; one that has ended stays as it is (CP-3.10)."""
+    request = _own(draft, client, call.message.request_id, now)
+    if not request.ended:
+        request = lifecycle.finish(draft, request, now, Step.CANCEL, "cancelled_by_client")
+    return snapshot(request)
+
+
+def _own(draft: Draft, client: Client, request_id: str, now: Now) -> Request:
+    """The client's own request; somebody else's is as unknown as none (CP-6.8)."""
+    request = lifecycle.current(draft, request_id, now)
+    if request is None or request.client_id != client.id:
+        raise declined(ErrorCode.NOT_FOUND, "no such request")
+    return request

@@ -1,0 +1,49 @@
+"""The companion protocol's tables and handlers, as one entry for the broker's whole."""
+
+from __future__ import annotations
+
+from handlers.companion import describe, expiry, pairing, requests, restart, scheduler, session, waits
+from handlers.companion.create import create
+from handlers.companion.rows import (
+    CLIENTS,
+    DISPLAYS,
+    FAILURES,
+    REQUESTS,
+    SETTINGS,
+    TURN,
+    WAITS,
+)
+from handlers.events import Closed, Started
+from handlers.routes import Routes, merge
+from protocols.companion.messages import (
+    Authenticate,
+    CancelRequest,
+    CreateRequest,
+    DescribeRuntime,
+    GetRequest,
+    Hello,
+    WaitRequest,
+)
+
+_REQUESTS = Routes(
+    tables=(CLIENTS, REQUESTS, DISPLAYS, TURN, WAITS, SETTINGS, FAILURES),
+    calls={
+        Hello: session.hello,
+        Authenticate: session.authenticate,
+        DescribeRuntime: describe.describe_runtime,
+        CreateRequest: create,
+        GetRequest: requests.get,
+        WaitRequest: requests.wait,
+        CancelRequest: requests.cancel,
+    },
+    due={
+        REQUESTS.name: expiry.deadline,
+        DISPLAYS.name: expiry.display_over,
+        WAITS.name: expiry.wait_over,
+        FAILURES.name: session.forget,
+    },
+    facts={Started: (restart.started,), Closed: (waits.closed, session.closed)},
+    settle=(scheduler.settle,),
+)
+
+ROUTES = merge((_REQUESTS, pairing.ROUTES))

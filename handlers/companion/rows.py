@@ -1,0 +1,200 @@
+"""The rows of the companion protocol: paired clients, requests, parked waits, and what the user has set.
+
+Bodies that only travel through (parameters, results) are kept as canonical JSON text: the broker decides
+nothing by them, and texts cost the garbage collector nothing.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from handlers.rule import Deadline, Keep, Table
+from protocols.companion.states import State, is_terminal
+
+
+@attrs.frozen
+class Client:
+    """A paired client.  `key_sha256` is all that is kept of its key (CP-5.2); times are wall milliseconds."""
+
+    id: str
+    label: str
+    scopes: tuple[str, ...]
+    key_sha256: str = attrs.field(repr=False)
+    created_at: int
+    revoked: bool = False
+    revision: int = 0
+
+
+CLIENTS: Table[Client] = Table(
+    name="clients",
+    row=Client,
+    keep=Keep.STORED,
+    key=lambda row: row.id,
+    indexes={"label": lambda row: row.label},
+)
+
+
+@attrs.frozen
+class Request:
+    """One request and its outcome.  `*_at` are wall milliseconds, `deadline` is elapsed milliseconds.
+
+    `params` is canonical JSON with the defaults filled in; `fingerprint` is the digest of the normalized
+    parameters of create (companion.md, Requests); `result` is canonical JSON or None.
+    """
+
+    id: str
+    client_id: str
+    capability: str
+    params: str = attrs.field(repr=False)
+    fingerprint: str
+    timeout_ms: int
+    state: State
+    created_at: int
+    deadline_at: int
+    deadline: int
+    resolved_capability: str
+    resolved_character: str
+    resolved_style: str
+    runtime_instance_id: str
+    idempotency_key: str | None = None
+    task_id: str | None = None
+    displayed_at: int | None = None
+    ended_at: int | None = None
+    substitution: str | None = None
+    reason: str | None = None
+    result: str | None = attrs.field(default=None, repr=False)
+    order: int = 0
+    """Place in the queue: requests are shown in this order."""
+    revision: int = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the state is terminal; it never changes again (CP-3.4)."""
+        return is_terminal(self.state)
+
+
+def idempotency_index(client_id: str, key: str) -> str:
+    """Keys are scoped to the authenticated client (CP-4.1)."""
+    return f"{client_id} {key}"
+
+
+def _idempotency(row: Request) -> str | None:
+    return None if row.idempotency_key is None else idempotency_index(row.client_id, row.idempotency_key)
+
+
+def _request_deadline(row: Request) -> Deadline | None:
+    return None if row.ended else Deadline(row.deadline)
+
+
+REQUESTS: Table[Request] = Table(
+    name="requests",
+    row=Request,
+    keep=Keep.STORED,
+    key=lambda row: row.id,
+    indexes={
+        "client": lambda row: row.client_id,
+        "state": lambda row: row.state.value,
+        "idempotency": _idempotency,
+    },
+    lookups=("client", "idempotency"),
+    deadline=_request_deadline,
+    settled=lambda row: row.ended,
+)
+
+
+@attrs.frozen
+class Display:
+    """The display time of a notice, from the moment it was seen (CP-3.8).  No restart has to remember it.
+
+    It is over at `until` (elapsed milliseconds); None while the person holds it, with `left` milliseconds to
+    go.
+    """
+
+    request_id: str
+    until: int | None
+    left: int = 0
+    revision: int = 0
+
+
+DISPLAYS: Table[Display] = Table(
+    name="displays",
+    row=Display,
+    keep=Keep.MEMORY,
+    key=lambda row: row.request_id,
+    deadline=lambda row: None if row.until is None else Deadline(row.until),
+)
+
+
+@attrs.frozen
+class Turn:
+    """Which client was given a display place last: the next one goes to the client after it (CP-4.7)."""
+
+    client_id: str
+    revision: int = 0
+
+
+TURN_KEY = "turn"
+TURN: Table[Turn] = Table(name="turn", row=Turn, keep=Keep.MEMORY, key=lambda row: TURN_KEY)
+
+
+@attrs.frozen
+class Wait:
+    """A parked requests.wait: answered by the next change of the request or at `until` (elapsed
+    milliseconds)."""
+
+    connection: int
+    number: int
+    request_id: str
+    after_revision: int
+    until: int
+    revision: int = 0
+
+
+WAITS: Table[Wait] = Table(
+    name="waits",
+    row=Wait,
+    keep=Keep.MEMORY,
+    key=lambda row: f"{row.connection} {row.number}",
+    indexes={"request": lambda row: row.request_id, "connection": lambda row: str(row.connection)},
+    deadline=lambda row: Deadline(row.until),
+)
+
+
+@attrs.frozen
+class Settings:
+    """What the user has said, and a restart must not forget.  `access` None: what the configuration says."""
+
+    access: bool | None = None
+    hidden: bool = False
+    paused: bool = False
+    revision: int = 0
+
+
+SETTINGS_KEY = "settings"
+SETTINGS: Table[Settings] = Table(
+    name="settings",
+    row=Settings,
+    keep=Keep.STORED,
+    key=lambda row: SETTINGS_KEY,
+)
+
+
+@attrs.frozen
+class Failures:
+    """Failed authentications of one peer: of its process, whose next reply each makes later, and of its
+    connection, which the third closes (companion.md, Session)."""
+
+    peer: str
+    count: int
+    until: int
+    """Forgotten at this elapsed millisecond."""
+    revision: int = 0
+
+
+FAILURES: Table[Failures] = Table(
+    name="failures",
+    row=Failures,
+    keep=Keep.FACT,
+    key=lambda row: row.peer,
+    deadline=lambda row: Deadline(row.until),
+)

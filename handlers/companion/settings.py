@@ -1,0 +1,80 @@
+"""What the user has said about the companion as a whole, and what follows from it at once.
+
+Hiding, pausing and turning access off end what is open by each capability's declared policy (CP-4.9);
+showing, resuming and turning access on bring nothing back.  Who may ask for which is decided by the callers:
+anybody who reaches the control socket may tighten, only the person in the presenter may loosen (wire.md,
+Control protocol).
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from handlers.companion.lifecycle import capability_of, finish
+from handlers.companion.rows import REQUESTS, SETTINGS, SETTINGS_KEY, Settings
+from handlers.connections import CONNECTIONS
+from handlers.events import Hangup
+from handlers.rule import Draft, Now
+from protocols.companion.states import Step
+
+
+def settings(draft: Draft) -> Settings:
+    """What the user has said so far."""
+    return draft.get(SETTINGS, SETTINGS_KEY) or Settings()
+
+
+def access_enabled(draft: Draft) -> bool:
+    """The last explicit act of the user, else what the configuration says (CP-5.1)."""
+    access = settings(draft).access
+    return draft.environment.policy.access_enabled if access is None else access
+
+
+def hide(draft: Draft, now: Now) -> None:
+    """The companion leaves the screen and is not summoned until `show`."""
+    _set(draft, attrs.evolve(settings(draft), hidden=True))
+    _cancel_open(draft, now, "hidden_by_user")
+
+
+def show(draft: Draft, now: Now) -> None:
+    """The companion may be seen again."""
+    _set(draft, attrs.evolve(settings(draft), hidden=False))
+
+
+def pause(draft: Draft, now: Now) -> None:
+    """The companion stays, and no external program reaches the user until `resume`."""
+    _set(draft, attrs.evolve(settings(draft), paused=True))
+    _cancel_open(draft, now, "paused_by_user")
+
+
+def resume(draft: Draft, now: Now) -> None:
+    """External programs may reach the user again."""
+    _set(draft, attrs.evolve(settings(draft), paused=False))
+
+
+def enable_access(draft: Draft, now: Now) -> None:
+    """Paired clients may connect again."""
+    _set(draft, attrs.evolve(settings(draft), access=True))
+
+
+def disable_access(draft: Draft, now: Now) -> None:
+    """No client may connect; those that are here lose their requests and their sessions.
+
+    Pending pairings are denied by the pairing handlers' own step.
+    """
+    _set(draft, attrs.evolve(settings(draft), access=False))
+    _cancel_open(draft, now, "access_disabled")
+    for connection in draft.all(CONNECTIONS):
+        if connection.client_id is not None:
+            draft.effect(Hangup(connection.number))
+
+
+def _set(draft: Draft, wanted: Settings) -> None:
+    if wanted != settings(draft):
+        draft.put(SETTINGS, wanted)
+
+
+def _cancel_open(draft: Draft, now: Now, reason: str) -> None:
+    by_policy = reason == "access_disabled"
+    for request in draft.all(REQUESTS):
+        if not request.ended and (by_policy or capability_of(request).on_hidden == "cancel"):
+            finish(draft, request, now, Step.CANCEL, reason)

@@ -1,0 +1,61 @@
+"""Decisions of the control protocol: the owner's tools may look and tighten, never loosen (wire.md).
+
+Leases have their own part of this protocol in `handlers/lease`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from handlers.companion import settings
+from handlers.companion.rows import CLIENTS, REQUESTS
+from handlers.connections import CONNECTIONS
+from handlers.events import Call, Reply, Stop
+from handlers.lease.rows import LEASES
+from handlers.presenter.rows import LINK, LINK_KEY
+from handlers.routes import Routes
+from handlers.rule import Draft, Now
+from protocols.control import messages
+
+
+def status(draft: Draft, call: Call[messages.Status], now: Now) -> None:
+    """How the broker is, in this instant."""
+    environment, said = draft.environment, settings.settings(draft)
+    link = draft.get(LINK, LINK_KEY)
+    result = messages.StatusResult(
+        implementation_version=environment.implementation_version,
+        runtime_instance_id=environment.runtime_instance_id,
+        access=messages.AccessStatus(enabled=settings.access_enabled(draft)),
+        presenter=messages.PresenterStatus(
+            name=None if link is None else link.name, person=link is not None and link.person
+        ),
+        hidden=said.hidden,
+        paused=said.paused,
+        connections=dict(Counter(row.protocol for row in draft.all(CONNECTIONS))),
+        clients=sum(not client.revoked for client in draft.all(CLIENTS)),
+        open_requests=sum(not request.ended for request in draft.all(REQUESTS)),
+        leases=len(draft.all(LEASES)),
+    )
+    draft.effect(Reply(call.ref, result))
+
+
+def hide(draft: Draft, call: Call[messages.Hide], now: Now) -> None:
+    """Take everything off the screen (CP-4.9)."""
+    settings.hide(draft, now)
+    draft.effect(Reply(call.ref, messages.Done()))
+
+
+def pause(draft: Draft, call: Call[messages.Pause], now: Now) -> None:
+    """Take no external interaction (CP-4.9)."""
+    settings.pause(draft, now)
+    draft.effect(Reply(call.ref, messages.Done()))
+
+
+def stop(draft: Draft, call: Call[messages.Stop], now: Now) -> None:
+    """End the broker in good order."""
+    draft.effect(Reply(call.ref, messages.Done()), Stop())
+
+
+ROUTES = Routes(
+    calls={messages.Status: status, messages.Hide: hide, messages.Pause: pause, messages.Stop: stop},
+)

@@ -1,0 +1,47 @@
+"""What the person does outside of any request: the one place where anything may be loosened (wire.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from handlers.companion import clients, settings
+from handlers.events import Call, Reply
+from handlers.rule import Draft, Now
+from protocols.errors import InvalidValue
+from protocols.jsonrpc_session import invalid_params
+from protocols.presenter.messages import Action, Done, User
+from protocols.refusal import ErrorCode, Refused
+
+_SETTINGS: Mapping[Action, Callable[[Draft, Now], None]] = {
+    "hide": settings.hide,
+    "show": settings.show,
+    "pause": settings.pause,
+    "resume": settings.resume,
+    "enable_access": settings.enable_access,
+    "disable_access": settings.disable_access,
+}
+
+
+def user(draft: Draft, call: Call[User], now: Now) -> None:
+    """Do what the person asks for; the answer comes after the commit."""
+    said = call.message
+    change = _SETTINGS.get(said.action)
+    body: Done | Refused = Done()
+    if change is not None:
+        change(draft, now)
+    elif said.action == "revoke" and said.client_id is not None:
+        if not clients.revoke(draft, said.client_id, now):
+            body = Refused(ErrorCode.NOT_FOUND, "no such client")
+    elif said.action == "narrow" and said.client_id is not None and said.scopes is not None:
+        if not clients.narrow(draft, said.client_id, said.scopes, now):
+            body = Refused(ErrorCode.NOT_FOUND, "no such client")
+    else:
+        body = _cannot(said)
+    draft.effect(Reply(call.ref, body))
+
+
+def _cannot(said: User) -> Refused:
+    if said.action in ("revoke", "narrow"):
+        missing = "clientId" if said.client_id is None else "scopes"
+        return invalid_params(InvalidValue(missing, "missing"))
+    return invalid_params(InvalidValue("action", "not available"))

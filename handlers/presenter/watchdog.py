@@ -1,0 +1,42 @@
+"""What becomes of a picture of which the presenter reports nothing (presenter.md, Death).
+
+Not reported as presented in time, it is sent once more, then given up (render_failed).  When its presenter has
+gone and none has shown it within a minute, it is given up too (presenter_lost).
+"""
+
+from __future__ import annotations
+
+from handlers.companion import pairing_lifecycle
+from handlers.companion.lifecycle import current, finish
+from handlers.companion.pairing_rows import PAIRINGS
+from handlers.presenter import showing
+from handlers.presenter.rows import PAIRING, SHOWINGS, Showing
+from handlers.rule import Draft, Due, Now
+from protocols.companion.states import Step
+
+MAX_ATTEMPTS = 2
+
+
+def overdue(draft: Draft, event: Due, now: Now) -> None:
+    """A report, or a presenter, has not come in time."""
+    shown = draft.get(SHOWINGS, event.key)
+    if shown is None:
+        return
+    if shown.lost_by is not None and now.awake >= shown.lost_by:
+        _give_up(draft, shown, now, "presenter_lost")
+    elif shown.attempts >= MAX_ATTEMPTS:
+        _give_up(draft, shown, now, "render_failed")
+    else:
+        showing.show_again(draft, shown, now, attempts=shown.attempts + 1)
+
+
+def _give_up(draft: Draft, shown: Showing, now: Now, reason: str) -> None:
+    if shown.kind == PAIRING:
+        pairing = draft.get(PAIRINGS, shown.id)
+        if pairing is not None and pairing.status == "pending":
+            pairing_lifecycle.end(draft, pairing, "expired")
+    else:
+        request = current(draft, shown.id, now)
+        if request is not None and not request.ended:
+            finish(draft, request, now, Step.FAIL, reason)
+    showing.withdraw(draft, shown.id, reason)

@@ -1,0 +1,34 @@
+"""The registry of the companion protocol's methods, which engines, clients and descriptions are made from
+(CP-2.1, CP-2.2)."""
+
+from __future__ import annotations
+
+from protocols.companion.messages import (
+    Authenticate,
+    AuthenticateResult,
+    CancelRequest,
+    CreateRequest,
+    DescribeRuntime,
+    GetRequest,
+    Hello,
+    HelloResult,
+    RuntimeDescription,
+    Snapshot,
+    WaitRequest,
+    WaitResult,
+)
+from protocols.companion.pairing import PAIRING_METHODS
+from protocols.jsonrpc_session import Method, method_table
+from protocols.session import Charge
+
+METHODS = method_table(
+    Method("session.hello", Hello, HelloResult, serial=True, batched=False),
+    Method("session.authenticate", Authenticate, AuthenticateResult, serial=True, batched=False),
+    Method("runtime.describe", DescribeRuntime, RuntimeDescription),
+    Method("requests.create", CreateRequest, Snapshot),
+    Method("requests.get", GetRequest, Snapshot),
+    Method("requests.wait", WaitRequest, WaitResult, charge=Charge.WAIT, batched=False),
+    Method("requests.cancel", CancelRequest, Snapshot, charge=Charge.FREE),
+    *PAIRING_METHODS,
+)
+"""Every method by its name on the wire."""
