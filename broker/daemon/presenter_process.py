@@ -1,0 +1,103 @@
+"""Runs the presenter: a child process with one end of a socketpair, so that nobody else can attach.
+
+The broker's end is served like any connection, under the presenter's engine.  A presenter that ends is started
+again with a growing delay; one that has lived for a while starts over with the shortest (presenter.md, Death).
+Its standard error goes to the broker's; at the end it is asked to go by the closed socket, then by SIGTERM.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+
+import trio
+
+from broker.daemon.connection import Connection
+from broker.daemon.errors import StartRefused
+from broker.daemon.logs import Log
+
+FD_VARIABLE = "COMPANION_PRESENTER_FD"
+_DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_SETTLED_SECONDS = 10.0
+_LEAVE_SECONDS = 1.0
+
+Admit = Callable[[socket.socket], Connection | None]
+
+
+def command_of(kind: str) -> Sequence[str] | None:
+    """The command line of a presenter kind: None for `none`; StartRefused for a kind that does not exist.
+
+    `auto` is the terminal where somebody sits at one, else none.
+    """
+    if kind == "auto":
+        kind = "terminal" if sys.stdin.isatty() and sys.stderr.isatty() else "none"
+    if kind == "none":
+        return None
+    if kind == "terminal":
+        return [sys.executable, "-m", "broker.presenters.terminal"]
+    if kind.startswith("exec:"):
+        try:
+            words = shlex.split(kind.removeprefix("exec:"))
+        except ValueError:
+            words = []
+        if words:
+            return words
+        raise StartRefused("presenter.kind", "the command of exec: cannot be split into words")
+    raise StartRefused("presenter.kind", "must be auto, terminal, none or exec:COMMAND")
+
+
+async def keep_presenter(command: Sequence[str], admit: Admit, log: Log) -> None:
+    """Run the presenter for ever, starting it again whenever it ends."""
+    attempt = 0
+    while True:
+        started = trio.current_time()
+        try:
+            code = await _run_once(command, admit)
+        except OSError:
+            log.warning("presenter_not_started", attempt=attempt)
+        else:
+            log.warning("presenter_ended", code=code, attempt=attempt)
+        attempt = 0 if trio.current_time() - started > _SETTLED_SECONDS else attempt + 1
+        await trio.sleep(_DELAYS[min(attempt, len(_DELAYS) - 1)])
+
+
+async def _run_once(command: Sequence[str], admit: Admit) -> int:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        environment = {**os.environ, FD_VARIABLE: str(theirs.fileno())}
+        try:
+            process = await trio.lowlevel.open_process(
+                command, pass_fds=[theirs.fileno()], env=environment, stderr=None
+            )
+        except BaseException:
+            ours.close()
+            raise
+    ours.setblocking(False)
+    connection = admit(ours)
+    try:
+        if connection is not None:
+            await (
+                connection.ended.wait()
+            )  # a presenter that has closed its socket is gone, whatever it still does
+        return await _leave(process)
+    finally:
+        with trio.CancelScope(shield=True):
+            if connection is not None:
+                connection.hang_up()
+            await _leave(process)
+
+
+async def _leave(process: subprocess.Popen[bytes] | trio.Process) -> int:
+    """Give the process a moment to end by itself, then ask it to; it is our own child."""
+    assert isinstance(process, trio.Process)
+    for ask in (None, signal.SIGTERM, signal.SIGKILL):
+        if ask is not None and process.poll() is None:
+            process.send_signal(ask)
+        with trio.move_on_after(_LEAVE_SECONDS):
+            return await process.wait()
+    return await process.wait()
