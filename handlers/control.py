@@ -34,7 +34,7 @@ def status(draft: Draft, call: Call[messages.Status], now: Now) -> None:
         connections=dict(Counter(row.protocol for row in draft.all(CONNECTIONS))),
         clients=sum(not client.revoked for client in draft.all(CLIENTS)),
         open_requests=sum(not request.ended for request in draft.all(REQUESTS)),
-        leases=len(draft.all(LEASES)),
+        leases=sum(lease.lives for lease in draft.all(LEASES)),
     )
     draft.effect(Reply(call.ref, result))
 

@@ -145,6 +145,9 @@ async def _assemble(
     await thread.run(lambda store: ledger.load(store.load(routes.tables)))
     dispatch.submit(Started())
     await committer.flush()
+    if ledger.refusing:  # before the restart is on disk, nobody is let in to see what it has ended (CP-4.13)
+        setup.log.warning("waiting_for_the_disk")
+        await committer.settle()
     return Broker(setup.paths, ledger, dispatch, committer)
 
 

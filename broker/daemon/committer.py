@@ -25,7 +25,7 @@ from broker.daemon.store import Store
 from handlers.rule import Effect
 
 PROBE_EVERY_SECONDS = 1.0
-_REFUSALS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY}
+_REFUSALS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 class StoreLost(Exception):
@@ -147,6 +147,13 @@ class Committer:
             self.carry_out()
             self._progress.set()
             self._progress = trio.Event()
+
+    async def settle(self) -> None:
+        """Commit what was decided, however long the disk takes no writes; owed events are decided again."""
+        await self.flush()
+        while self._ledger.refusing:
+            await self._wait_until_writable()
+            await self.flush()
 
     async def _commit(self, writes: list[Write]) -> None:
         try:

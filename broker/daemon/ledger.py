@@ -54,7 +54,7 @@ class Write:
 
 @attrs.frozen
 class Held:
-    """An event whose effects wait for a batch; `number` is its place among all decisions."""
+    """An event whose effects wait for a batch; `number` grows from one to the next."""
 
     number: int
     event: Event
@@ -122,7 +122,10 @@ class Ledger:
         self._decide(event, now)
 
     def fire_due(self, now: Now | None = None) -> None:
-        """Decide every deadline that is due; they pause while the store refuses writes."""
+        """Decide every deadline that is due; they pause while the store refuses writes.
+
+        One whose handler fails, or leaves its row as it was, comes again later (`broker/daemon/deadlines.py`).
+        """
         now = self._now() if now is None else now
         while not self.refusing and (key := self.deadlines.take_due(now)) is not None:
             event = Due(*key)
@@ -173,9 +176,8 @@ class Ledger:
         self._dirty_tables[change.table.name] = max(newest, batch.number)
 
     def _mark(self, key: Key, batch: Batch) -> None:
-        if batch.number >= self._dirty.get(key, 0):
-            self._dirty[key] = batch.number
-            batch.marks.add(key)
+        self._dirty[key] = batch.number  # never an older batch: whoever writes a row has read it before
+        batch.marks.add(key)
 
     def _refuse(self, event: Event) -> None:
         if event.owed:

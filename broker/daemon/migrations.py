@@ -18,11 +18,11 @@ def rows_table(name: str, *lookups: str) -> Step:
         "live INTEGER NOT NULL",
         "body TEXT NOT NULL",
     ]
-    columns += [f'"by_{lookup}" TEXT' for lookup in lookups]
+    columns += [f"by_{lookup} TEXT" for lookup in lookups]
     return (
-        f'CREATE TABLE "{name}" ({", ".join(columns)})',
-        f'CREATE INDEX "{name}_live" ON "{name}" (live) WHERE live = 1',
-        *(f'CREATE INDEX "{name}_by_{lookup}" ON "{name}" ("by_{lookup}")' for lookup in lookups),
+        f"CREATE TABLE {name} ({', '.join(columns)})",
+        f"CREATE INDEX {name}_live ON {name} (live) WHERE live = 1",
+        *(f"CREATE INDEX {name}_by_{lookup} ON {name} (by_{lookup})" for lookup in lookups),
     )
 
 

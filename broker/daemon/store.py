@@ -92,9 +92,7 @@ class Store:
     def load(self, tables: Iterable[AnyTable]) -> Iterator[tuple[AnyTable, Row]]:
         """The rows that live in memory: those that are not settled."""
         for table in stored(tables):
-            for revision, body in self._db.execute(
-                f'SELECT revision, body FROM "{table.name}" WHERE live = 1'
-            ):
+            for revision, body in self._db.execute(f"SELECT revision, body FROM {table.name} WHERE live = 1"):
                 yield table, _row(table, revision, body)
 
     def close(self) -> None:
@@ -138,16 +136,12 @@ class Reader:
 
     def read(self, table: AnyTable, key: str) -> Row | None:
         """The committed row under this key."""
-        found = self._db.execute(
-            f'SELECT revision, body FROM "{table.name}" WHERE key = ?', (key,)
-        ).fetchone()
+        found = self._db.execute(f"SELECT revision, body FROM {table.name} WHERE key = ?", (key,)).fetchone()
         return None if found is None else _row(table, *found)
 
     def look_up(self, table: AnyTable, index: str, value: str) -> list[Row]:
         """The committed rows with this value in a lookup column."""
-        found = self._db.execute(
-            f'SELECT revision, body FROM "{table.name}" WHERE "by_{index}" = ?', (value,)
-        )
+        found = self._db.execute(f"SELECT revision, body FROM {table.name} WHERE by_{index} = ?", (value,))
         return [_row(table, revision, body) for revision, body in found.fetchall()]
 
     def close(self) -> None:
@@ -158,20 +152,20 @@ class Reader:
 def _statement(write: Write) -> tuple[str, list[object]]:
     name = write.table.name
     if write.after is None:
-        return f'DELETE FROM "{name}" WHERE key = ? AND revision = ?', [write.key, write.before]
+        return f"DELETE FROM {name} WHERE key = ? AND revision = ?", [write.key, write.before]
     columns, values = _columns(write.table, write.key, write.after)
     if write.before is None:
         places = ", ".join("?" * len(columns))
-        return f'INSERT INTO "{name}" ({", ".join(columns)}) VALUES ({places})', values
+        return f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({places})", values
     pairs = ", ".join(f"{column} = ?" for column in columns)
-    return f'UPDATE "{name}" SET {pairs} WHERE key = ? AND revision = ?', [*values, write.key, write.before]
+    return f"UPDATE {name} SET {pairs} WHERE key = ? AND revision = ?", [*values, write.key, write.before]
 
 
 def _columns(table: AnyTable, key: str, row: Any) -> tuple[list[str], list[object]]:
     columns = ["key", "revision", "live", "body"]
     values: list[object] = [key, row.revision, int(not table.settled(row)), encode(unstructure(row)).decode()]
     for index in table.lookups:
-        columns.append(f'"by_{index}"')
+        columns.append(f"by_{index}")
         values.append(table.indexes[index](row))
     return columns, values
 

@@ -10,10 +10,10 @@ from handlers.companion.lifecycle import hold_display
 from handlers.companion.rows import REQUESTS, SETTINGS
 from handlers.companion.settings import access_enabled, settings
 from handlers.events import Call, Closed, Push
-from handlers.presenter import showing
-from handlers.presenter.rows import LINK, LINK_KEY, PAIRING, SHOWINGS, Link, Showing
+from handlers.presenter import pulse, showing
+from handlers.presenter.rows import LINK, LINK_KEY, SHOWINGS, Link, Showing
 from handlers.rule import Draft, Now
-from protocols.presenter.messages import Pong, Ready, Settings
+from protocols.presenter.messages import Ready, Settings
 
 
 def ready(draft: Draft, call: Call[Ready], now: Now) -> None:
@@ -21,6 +21,7 @@ def ready(draft: Draft, call: Call[Ready], now: Now) -> None:
     said = call.message
     presenter = Link(call.ref.connection, said.name, said.person, said.kinds, said.interactions)
     draft.put(LINK, presenter)
+    pulse.begin(draft, presenter.connection, now)
     draft.effect(Push(presenter.connection, _settings(draft)))
     for shown in sorted(draft.all(SHOWINGS), key=lambda row: _order(draft, row)):
         showing.show_again(draft, shown, now)
@@ -31,16 +32,13 @@ def closed(draft: Draft, event: Closed, now: Now) -> None:
     presenter = showing.link(draft)
     if presenter is not None and presenter.connection == event.connection:
         draft.drop(LINK, LINK_KEY)
+        pulse.end(draft)
     for shown in draft.all(SHOWINGS):
         if shown.connection == event.connection:
             request = draft.get(REQUESTS, shown.id)
             if request is not None:
                 hold_display(draft, request, False, now)
             showing.lose(draft, shown, now)
-
-
-def pong(draft: Draft, call: Call[Pong], now: Now) -> None:
-    """The presenter is alive; whoever sent the ping watches its time."""
 
 
 def tell_settings(draft: Draft, now: Now) -> None:
@@ -62,7 +60,7 @@ def _settings(draft: Draft) -> Settings:
     )
 
 
-def _order(draft: Draft, shown: Showing) -> tuple[bool, int]:
+def _order(draft: Draft, shown: Showing) -> int:
     """Pairings first, then requests in the order in which they were accepted."""
     request = draft.get(REQUESTS, shown.id)
-    return (shown.kind != PAIRING, 0 if request is None else request.order)
+    return -1 if request is None else request.order

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from handlers.events import Closed
-from handlers.presenter import answers, link, listing, pairings, reports, user, watchdog
-from handlers.presenter.rows import LINK, SHOWINGS
+from handlers.presenter import answers, link, listing, pairings, pulse, reports, user, watchdog
+from handlers.presenter.rows import LINK, PULSE, SHOWINGS
 from handlers.routes import Routes
 from protocols.presenter import messages
 
 ROUTES = Routes(
-    tables=(LINK, SHOWINGS),
+    tables=(LINK, PULSE, SHOWINGS),
     calls={
         messages.Ready: link.ready,
-        messages.Pong: link.pong,
+        messages.Pong: pulse.pong,
         messages.Presented: reports.presented,
         messages.Deferred: reports.deferred,
         messages.Finished: reports.finished,
@@ -23,7 +23,7 @@ ROUTES = Routes(
         messages.User: user.user,
         messages.List: listing.list_,
     },
-    due={SHOWINGS.name: watchdog.overdue},
+    due={SHOWINGS.name: watchdog.overdue, PULSE.name: pulse.due},
     facts={Closed: (link.closed,)},
     settle=(link.tell_settings,),
 )

@@ -26,6 +26,25 @@ class Link:
 LINK_KEY = "presenter"
 LINK: Table[Link] = Table(name="presenter_link", row=Link, keep=Keep.FACT, key=lambda row: LINK_KEY)
 
+
+@attrs.frozen
+class Pulse:
+    """Whether the presenter is alive: at `at` (awake milliseconds) it is asked, or has not answered in time."""
+
+    connection: int
+    at: int
+    asked: bool = False
+    revision: int = 0
+
+
+PULSE: Table[Pulse] = Table(
+    name="presenter_pulse",
+    row=Pulse,
+    keep=Keep.FACT,
+    key=lambda row: LINK_KEY,
+    deadline=lambda row: Deadline(row.at, "awake"),
+)
+
 REQUEST = "request"
 PAIRING = "pairing"
 

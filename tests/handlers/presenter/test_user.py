@@ -1,0 +1,133 @@
+"""What the person does outside of any request, and what they may look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handlers.companion.rows import CLIENTS, SETTINGS, SETTINGS_KEY
+from protocols.companion.pairing import PairingRequest
+from protocols.companion.states import State
+from protocols.presenter.messages import Dismiss, Done, List, Listing
+from protocols.refusal import ErrorCode, Refused
+from protocols.timestamps import rfc3339
+from tests.support.stage import Screen, Stage, choice
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+@pytest.fixture
+def screen(stage: Stage) -> Screen:
+    return stage.presenter()
+
+
+@pytest.mark.requirement("CP-4.9")
+@pytest.mark.parametrize(("action", "reason"), [("hide", "hidden_by_user"), ("pause", "paused_by_user")])
+def test_hide_and_pause_cancel_and_take_off_the_screen(
+    stage: Stage, screen: Screen, action: str, reason: str
+) -> None:
+    id = stage.ask(stage.client(), choice()).request_id
+    screen.present(id)
+    assert screen.user(action) == Done()
+    assert (stage.request(id).state, stage.request(id).reason) == (State.CANCELLED, reason)
+    assert screen.dismissals() == [Dismiss(request_id=id, reason=reason)]
+
+
+@pytest.mark.parametrize(
+    ("actions", "members"),
+    [
+        (["hide"], (None, True, False)),
+        (["hide", "show"], (None, False, False)),
+        (["pause"], (None, False, True)),
+        (["pause", "resume"], (None, False, False)),
+        (["disable_access"], (False, False, False)),
+        (["disable_access", "enable_access"], (True, False, False)),
+    ],
+)
+@pytest.mark.requirement("CP-5.1")
+def test_the_person_tightens_and_loosens(
+    stage: Stage, screen: Screen, actions: list[str], members: tuple[bool | None, bool, bool]
+) -> None:
+    for action in actions:
+        assert screen.user(action) == Done()
+    said = stage.row(SETTINGS, SETTINGS_KEY)
+    assert (said.access, said.hidden, said.paused) == members
+
+
+@pytest.mark.requirement("CP-4.14", "CP-5.1")
+def test_revoke_ends_what_the_client_has_open(stage: Stage, screen: Screen) -> None:
+    agent = stage.client()
+    id = stage.ask(agent, choice()).request_id
+    assert screen.user("revoke", client_id=f"client {agent}") == Done()
+    assert (stage.request(id).state, stage.request(id).reason) == (State.CANCELLED, "key_revoked")
+    assert stage.row(CLIENTS, f"client {agent}").revoked
+    assert stage.hung_up == [agent]
+
+
+def test_narrow_leaves_what_remains(stage: Stage, screen: Screen) -> None:
+    agent = stage.client("discover", "interact")
+    assert screen.user("narrow", client_id=f"client {agent}", scopes=("discover",)) == Done()
+    assert stage.row(CLIENTS, f"client {agent}").scopes == ("discover",)
+
+
+@pytest.mark.parametrize(
+    ("action", "members", "code"),
+    [
+        ("revoke", {"client_id": "nobody"}, ErrorCode.NOT_FOUND),
+        ("narrow", {"client_id": "nobody", "scopes": ()}, ErrorCode.NOT_FOUND),
+        ("revoke", {}, ErrorCode.INVALID_PARAMS),
+        ("narrow", {"client_id": "nobody"}, ErrorCode.INVALID_PARAMS),
+        ("mute", {"client_id": "nobody", "seconds": 60}, ErrorCode.INVALID_PARAMS),
+        ("clear_records", {}, ErrorCode.INVALID_PARAMS),
+        ("set", {"setting": {}}, ErrorCode.INVALID_PARAMS),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    stage: Stage, screen: Screen, action: str, members: dict[str, Any], code: ErrorCode
+) -> None:
+    body = screen.user(action, **members)
+    assert isinstance(body, Refused)
+    assert body.code is code
+
+
+@pytest.mark.requirement("CP-4.3")
+def test_pending_says_who_asks_but_not_what(stage: Stage, screen: Screen) -> None:
+    agent = stage.client(label="Ag\u202eent")
+    ids = [stage.ask(agent, choice("Secret?"), timeout_ms=30_000).request_id for _ in range(4)]
+    asker = stage.open()
+    stage.call(asker, PairingRequest(client_name="Other", scopes=("discover",)))
+    listing = stage.call(screen.connection, List(what="pending"))
+    assert isinstance(listing, Listing)
+    pairing, *requests = listing.pending or ()
+    assert (pairing.label, pairing.state, pairing.remaining_ms) == ("Other", "pending", 300_000)
+    assert [one.request_id for one in requests] == ids
+    assert [one.state for one in requests] == ["running"] * 3 + ["queued"]
+    assert {one.label for one in requests} == {"Ag<U+202E>ent"}
+    assert {one.remaining_ms for one in requests} == {30_000}
+    assert "Secret?" not in repr(listing)
+
+
+def test_clients_are_those_that_are_not_revoked(stage: Stage, screen: Screen) -> None:
+    first, second = stage.client("discover", label="First"), stage.client(label="Second")
+    screen.user("revoke", client_id=f"client {second}")
+    listing = stage.call(screen.connection, List(what="clients"))
+    [one] = listing.clients
+    assert (one.client_id, one.label, one.scopes) == (f"client {first}", "First", ("discover",))
+    assert (one.connected, one.created_at) == (True, rfc3339(stage.now.wall))
+
+
+def test_a_list_ends_before_the_frame_is_full(stage: Stage, screen: Screen) -> None:
+    for _ in range(600):
+        stage.client(label="\u200b" * 60)
+    listing = stage.call(screen.connection, List(what="clients"))
+    assert 60 < len(listing.clients) < 600
+
+
+def test_the_inbox_is_not_available(stage: Stage, screen: Screen) -> None:
+    body = stage.call(screen.connection, List(what="inbox"))
+    assert isinstance(body, Refused)
+    assert body.code is ErrorCode.INVALID_PARAMS

@@ -1,0 +1,272 @@
+"""The terminal presenter as a process at a pseudo terminal, with the broker's engine at the other end.
+
+A person's hand is played by writing keys to the terminal; the mark "> " says when keys count.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import attrs
+import pytest
+
+from protocols.presenter.engine import PresenterEngine
+from protocols.presenter.messages import (
+    COMMITTED,
+    Answer,
+    Dismiss,
+    Dismissed,
+    PairingDecision,
+    Ping,
+    Pong,
+    Presented,
+    Ready,
+    too_late,
+)
+from protocols.session import Deliver, Send
+from tests.presenters.test_desk import PAIRING, question
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 10.0
+M = TypeVar("M")
+
+
+class Seat:
+    """A terminal with a person before it, the presenter in it, and the broker behind it."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.engine = PresenterEngine()
+        self.screen = ""
+        self.raw = b""
+        self._number = 0
+        self.master, slave = pty.openpty()
+        self.before = termios.tcgetattr(slave)
+        self.slave = slave
+        self.broker, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "broker.presenters.terminal", *arguments],
+                cwd=ROOT,
+                stdin=slave,
+                stdout=slave,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, "COMPANION_PRESENTER_FD": str(theirs.fileno())},
+                start_new_session=True,
+            )
+        ready = self.wait_for(Ready)
+        assert ready.person
+
+    def close(self) -> None:
+        self.broker.close()
+        self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+    def push(self, message: object) -> None:
+        self.engine.push(message)
+        self._flush()
+
+    def reply(self, body: object) -> None:
+        self.engine.reply(self._number, body)
+        self._flush()
+
+    def _flush(self) -> None:
+        while isinstance(output := self.engine.take_output(), Send):
+            self.broker.sendall(output.data)
+
+    def wait_for(self, kind: type[M]) -> M:
+        """The next message of this kind; nothing else may come before it."""
+        until = time.monotonic() + SECONDS
+        while True:
+            output = self.engine.next_output()
+            if isinstance(output, Deliver):
+                assert isinstance(output.message, kind), output.message
+                self._number = output.number
+                return output.message
+            self._read(until)
+
+    def see(self, text: str) -> str:
+        """Wait until this is on the screen; everything up to it, which is then gone."""
+        until = time.monotonic() + SECONDS
+        while text not in self.screen:
+            self._read(until)
+        seen, self.screen = self.screen.split(text, 1)
+        return seen
+
+    def type(self, keys: str) -> None:
+        os.write(self.master, keys.encode())
+
+    def _read(self, until: float) -> None:
+        broker, left = self.broker.fileno(), max(0.0, until - time.monotonic())
+        ready, _, _ = select.select([broker, self.master], [], [], left)
+        assert ready, f"nothing came; on the screen: {self.screen}"
+        if broker in ready:
+            data = self.broker.recv(65536)
+            assert data, "the presenter has gone"
+            self.engine.receive(data)
+        if self.master in ready:
+            data = os.read(self.master, 65536)
+            self.raw += data
+            self.screen += data.decode()
+
+
+@pytest.fixture
+def seat() -> Iterator[Seat]:
+    seat = Seat("--stdio")
+    yield seat
+    seat.close()
+
+
+def test_a_person_answers_by_number(seat: Seat) -> None:
+    shown = question("r1")
+    seat.push(shown)
+    assert seat.wait_for(Presented).digest == shown.digest
+    assert "Read file?" in seat.see("> ")
+    seat.type("2\r")
+    answer = seat.wait_for(Answer)
+    assert (answer.result, answer.digest) == ({"selectedId": "no"}, shown.digest)
+    assert 0 <= answer.input_started_ms < SECONDS * 1000
+    seat.reply(COMMITTED)
+    seat.see("Done.")
+
+
+@pytest.mark.requirement("G13", "CP-3.5")
+def test_what_was_typed_before_the_prompt_answers_nothing(seat: Seat) -> None:
+    seat.see("> ")
+    seat.type("1")
+    seat.see("1")
+    seat.push(question("r1"))
+    seat.wait_for(Presented)
+    seat.type("1\r1\r")  # while the keys do not count yet
+    seat.see("> ")
+    seat.type("\r")
+    seat.see("> ")
+    seat.type("x\r")
+    seat.wait_for(Dismissed)
+
+
+@pytest.mark.requirement("G13")
+def test_a_key_held_down_answers_nothing_until_it_rests(seat: Seat) -> None:
+    seat.push(question("r1"))
+    seat.wait_for(Presented)
+    until = time.monotonic() + 1.2
+    while time.monotonic() < until:
+        seat.type("1\r")
+        select.select([seat.broker], [], [], 0.05)
+    assert "> " not in seat.screen
+    seat.see("> ")
+    seat.type("2\r")
+    assert seat.wait_for(Answer).result == {"selectedId": "no"}
+
+
+@pytest.mark.requirement("CP-5.6")
+def test_a_pairing_is_approved_by_its_code(seat: Seat) -> None:
+    seat.push(PAIRING)
+    assert seat.wait_for(Presented).digest == PAIRING.digest
+    seen = seat.see("> ")
+    assert "Code: 012345" in seen
+    assert "24 hours" in seen
+    seat.type("approve\r")
+    seat.see("the code 012345")
+    seat.see("> ")
+    seat.type("approve 012345 interact\r")
+    decision = seat.wait_for(PairingDecision)
+    assert (decision.approved, decision.scopes) == (True, ("interact",))
+
+
+def test_too_late_is_told(seat: Seat) -> None:
+    seat.push(question("r1"))
+    seat.wait_for(Presented)
+    seat.see("> ")
+    seat.type("1\r")
+    seat.wait_for(Answer)
+    seat.push(Dismiss(request_id="r1", reason="cancelled_by_client"))
+    seat.reply(too_late("cancelled", "cancelled_by_client"))
+    seat.see("Too late")
+
+
+def test_a_withdrawn_prompt_takes_no_answer(seat: Seat) -> None:
+    seat.push(question("r1"))
+    seat.wait_for(Presented)
+    seat.see("> ")
+    seat.type("1")
+    seat.push(Dismiss(request_id="r1", reason="deadline"))
+    seat.see("withdrawn (deadline)")
+    seat.type("\r")
+    seat.push(Ping())
+    seat.wait_for(Pong)
+
+
+@pytest.mark.requirement("G08", "CP-6.3")
+def test_no_escape_byte_ever_reaches_the_terminal(seat: Seat) -> None:
+    hostile = "\x1b[2J\x1b]0;x\x07\u202e\x9b31m"
+    shown = question("r1", title=hostile)
+    source = attrs.evolve(shown.source, label=hostile, program=hostile)
+    seat.push(attrs.evolve(shown, source=source))
+    seat.wait_for(Presented)
+    seat.see("> ")
+    seat.type("\x1b[A\u202e1")
+    seat.see("1")
+    assert b"\x1b" not in seat.raw
+    assert "\u202e" not in seat.raw.decode()
+    assert "\x9b" not in seat.raw.decode()
+
+
+def test_it_ends_and_leaves_the_terminal_as_it_was_when_the_broker_goes(seat: Seat) -> None:
+    seat.see("> ")
+    assert termios.tcgetattr(seat.slave) != seat.before
+    seat.broker.shutdown(socket.SHUT_RDWR)
+    assert seat.process.wait(SECONDS) == 0
+    assert termios.tcgetattr(seat.slave) == seat.before
+
+
+def test_a_signal_leaves_the_terminal_as_it_was(seat: Seat) -> None:
+    seat.see("> ")
+    seat.process.send_signal(signal.SIGTERM)
+    assert seat.process.wait(SECONDS) == 0
+    assert termios.tcgetattr(seat.slave) == seat.before
+
+
+def test_without_a_terminal_it_says_so_and_ends() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        done = subprocess.run(
+            [sys.executable, "-m", "broker.presenters.terminal", "--stdio"],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, "COMPANION_PRESENTER_FD": str(theirs.fileno())},
+            timeout=SECONDS,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stdout == b""
+    assert b"nobody can answer here" in done.stderr
+
+
+def test_without_its_socket_it_says_so_and_ends() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "COMPANION_PRESENTER_FD"}
+    done = subprocess.run(
+        [sys.executable, "-m", "broker.presenters.terminal"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert b"COMPANION_PRESENTER_FD" in done.stderr
