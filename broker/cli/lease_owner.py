@@ -1,0 +1,115 @@
+"""`companion lease list`, `may-close`, `quit-done`, `quit-abandoned`: the owner asks about leases (lease.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from broker.cli.command import ID, JsonCommand
+from broker.cli.console import Console, pass_console
+from broker.cli.control import control
+from broker.cli.outcome import Exit
+from broker.client.blocking.control import ControlConnection
+from protocols.control.leases import (
+    LeaseList,
+    ListedLease,
+    ListLeases,
+    MayClose,
+    MayCloseResult,
+    QuitAbandoned,
+    QuitDone,
+    QuitEnded,
+)
+from protocols.json_values import JSON
+
+
+@click.command(name="list", cls=JsonCommand)
+@pass_console
+def list_leases(console: Console) -> None:
+    """List the leases that are active, in grace, or over and not ended."""
+    with control() as connection:
+        found, raw = _all_leases(connection)
+    console.result({"leases": raw, "nextCursor": None}, (_line(one) for one in found))
+
+
+@click.command(cls=JsonCommand)
+@click.argument("app_key", metavar="KEY", type=ID)
+@click.option(
+    "--reserve", is_flag=True, help="Commit the quit: nobody gets a lease until the ticket is void."
+)
+@pass_console
+def may_close(console: Console, app_key: str, reserve: bool) -> int:
+    """Ask whether an app may be closed now: exit code 0 yes, 5 no.
+
+    Holders whose lease ran out may be asked first, which takes a few seconds.
+    """
+    with control() as connection:
+        answer = connection.call(
+            "leases.may_close", MayClose(app_key=app_key, reserve=reserve), _MAY_CLOSE_SECONDS
+        )
+    assert isinstance(answer.result, MayCloseResult)
+    if console.json and not answer.result.allowed:
+        console.note(f"companion: must stay open ({answer.result.reason.value})")
+    console.result(answer.raw, _verdict(answer.result))
+    return Exit.DONE if answer.result.allowed else Exit.FAILED
+
+
+@click.command(cls=JsonCommand)
+@click.argument("ticket", type=ID)
+@pass_console
+def quit_done(console: Console, ticket: str) -> None:
+    """Say that the reserved quit has happened."""
+    _end_quit(console, "leases.quit_done", QuitDone(ticket=ticket))
+
+
+@click.command(cls=JsonCommand)
+@click.argument("ticket", type=ID)
+@pass_console
+def quit_abandoned(console: Console, ticket: str) -> None:
+    """Say that the reserved quit will not happen."""
+    _end_quit(console, "leases.quit_abandoned", QuitAbandoned(ticket=ticket))
+
+
+_MAY_CLOSE_SECONDS = 30.0
+"""A close check takes as long as the owner's configuration says, 3 s by default."""
+
+
+def _end_quit(console: Console, method: str, params: QuitDone | QuitAbandoned) -> None:
+    with control() as connection:
+        answer = connection.call(method, params)
+    assert isinstance(answer.result, QuitEnded)
+    console.result(answer.raw, [f"the ticket for {answer.result.app_key} is void"])
+
+
+def _all_leases(connection: ControlConnection) -> tuple[list[ListedLease], list[JSON]]:
+    """Every page, typed and as it stood on the wire."""
+    found: list[ListedLease] = []
+    raw: list[JSON] = []
+    cursor = None
+    while True:
+        answer = connection.call("leases.list", ListLeases(cursor=cursor))
+        page = answer.result
+        assert isinstance(page, LeaseList)
+        found += page.leases
+        if isinstance(answer.raw, dict) and isinstance(listed := answer.raw["leases"], list):
+            raw += listed
+        if (cursor := page.next_cursor) is None:
+            return found, raw
+
+
+def _line(one: ListedLease) -> str:
+    reason = f" ({one.reason})" if one.reason else ""
+    return f"{one.app_key}  {one.state}{reason}  until {one.expires_at}  {one.client_name}, pid {one.pid}"
+
+
+def _verdict(result: MayCloseResult) -> Iterator[str]:
+    yield f"{'may be closed' if result.allowed else 'must stay open'}: {result.reason.value}"
+    if result.ticket is not None:
+        yield f"ticket {result.ticket}, good for {result.valid_seconds} s"
+    if result.retry_after_seconds is not None:
+        yield f"ask again in {result.retry_after_seconds} s"
+    for holder in result.holders:
+        yield f"{holder.client_name}, pid {holder.pid}: {holder.state}, until {holder.expires_at}"
+    if result.holders_total > len(result.holders):
+        yield f"{result.holders_total} holders in all"

@@ -1,0 +1,1 @@
+"""Blocking connections: one thread, one socket, every wait with a deadline."""

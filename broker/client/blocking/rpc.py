@@ -1,0 +1,90 @@
+"""One JSON-RPC connection, blocking: a sans-I/O client engine over a stream, one call at a time."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Protocol
+
+from broker.client.blocking.stream import Deadline, Stream
+from broker.client.errors import CallFailed, ConnectionLost, ProtocolBroken
+from protocols.errors import TheirError
+from protocols.jsonrpc_client import Answer, CallError, Failure
+
+if (
+    TYPE_CHECKING
+):  # the owner's tools need nothing else of the companion protocol, and every import is start-up time
+    from protocols.companion.client import SessionEvent
+
+REPLY_SECONDS = 10.0
+"""How long a reply may take, on top of what a call itself asks the broker to wait."""
+
+
+class Engine(Protocol):
+    """The verbs of `JsonRpcClient` and `CompanionClient`."""
+
+    def call(self, method: str, params: object) -> int: ...
+    def take_output(self) -> bytes: ...
+    def receive(self, data: bytes) -> None: ...
+    def end_of_stream(self) -> None: ...
+    def next_event(self) -> SessionEvent | None: ...
+
+
+class RpcConnection:
+    """A stream with its engine.  After an error other than CallFailed it is of no more use."""
+
+    def __init__(self, stream: Stream, engine: Engine) -> None:
+        self._stream = stream
+        self._engine = engine
+        self._ended = False
+
+    def call(self, method: str, params: object, seconds: float = REPLY_SECONDS) -> Answer:
+        """Call and wait for the answer.
+
+        Raises CallFailed for an error reply, NotConnected when the answer did not come, and FrameTooLong, with
+        nothing sent, for params that are too long.
+        """
+        deadline = Deadline.after(seconds)
+        number = self._engine.call(method, params)
+        while True:
+            event = self.next_event(deadline)
+            if isinstance(event, Failure) and event.number in (number, None):
+                raise call_failed(event.error)
+            if isinstance(event, Answer) and event.number == number:
+                return event
+
+    def next_event(self, deadline: Deadline) -> SessionEvent:
+        """What the engine says next; sends what it has to send first."""
+        while True:
+            event = self._read_event()
+            self._flush(deadline)
+            if event is not None:
+                return event
+            if self._ended:
+                raise ConnectionLost("the broker closed the connection")
+            self._feed(self._stream.receive(deadline))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._stream.close()
+
+    def _read_event(self) -> SessionEvent | None:
+        try:
+            return self._engine.next_event()
+        except TheirError as error:
+            raise ProtocolBroken(f"the broker broke the protocol ({type(error).__name__})") from None
+
+    def _flush(self, deadline: Deadline) -> None:
+        with contextlib.suppress(ConnectionLost):  # reading comes to the end too, after what was said last
+            self._stream.send(self._engine.take_output(), deadline)
+
+    def _feed(self, data: bytes) -> None:
+        if data:
+            self._engine.receive(data)
+        else:
+            self._engine.end_of_stream()
+            self._ended = True
+
+
+def call_failed(error: CallError) -> CallFailed:
+    """An error reply as an exception."""
+    return CallFailed(error.code, error.message, error.retryable, error.details)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from broker.cli.main import companion
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
+
+
+def shell_lines(page: Path) -> list[str]:
+    return [line for block in SHELL.findall(page.read_text()) for line in block.splitlines()]
+
+
+def commands(page: Path) -> list[list[str]]:
+    lines = (line.removeprefix(".venv/bin/") for line in shell_lines(page))
+    return [shlex.split(line)[1:] for line in lines if line.startswith("companion ")]
+
+
+def targets() -> set[str]:
+    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_that_a_page_shows_exists_and_takes_its_options(page: Path) -> None:
+    for words in commands(page):
+        parse(companion, words)
+
+
+def parse(command: click.Command, words: list[str]) -> None:
+    context = command.make_context(command.name, list(words), resilient_parsing=False)
+    while isinstance(command, click.Group):
+        name, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert found is not None, words
+        command, context = found, found.make_context(name, list(rest), parent=context)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
+    named = set(re.findall(r"`make ([a-z]+)`|^make ([a-z]+)$", page.read_text(), re.MULTILINE))
+    assert {name for pair in named for name in pair if name} <= targets()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+    for link in LINK.findall(page.read_text()):
+        assert (page.parent / link).exists(), link
+
+
+def test_the_readme_names_exactly_two_set_up_commands() -> None:
+    section = re.search(r"## Set up\n(.*?)\n## ", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert section is not None
+    assert [line for block in SHELL.findall(section[1]) for line in block.splitlines()] == [
+        "make demo",
+        "make test",
+    ]
