@@ -61,3 +61,11 @@ def test_the_readme_names_exactly_two_set_up_commands() -> None:
         "make demo",
         "make test",
     ]
+
+
+@pytest.mark.requirement("CP-5.11")
+def test_the_limits_of_a_local_key_are_said_plainly() -> None:
+    for page in (ROOT / "README.md", ROOT / "docs" / "authentication.md"):
+        text = " ".join(page.read_text().split())
+        for words in ("the programs of one user apart", "account", "offline"):
+            assert words in text, (page.name, words)

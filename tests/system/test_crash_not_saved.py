@@ -113,6 +113,7 @@ def test_an_answer_that_cannot_be_stored_is_rejected_and_can_be_given_again(
         afterRevision=prompt.snapshot["revision"],
         waitMs=60_000,
     )
+    assert prompt.get() == prompt.snapshot  # calls of one connection are decided in order: the wait is parked
     prompt.faults.fail(*fault)
     assert prompt.answer() == NOT_SAVED
     assert prompt.answer() == NOT_SAVED
