@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from handlers.policy import Policy
+from protocols.implementation import VERSION
 
 
 @attrs.frozen
@@ -15,4 +16,4 @@ class Environment:
     runtime_instance_id: str
     boot_id: str
     implementation_name: str = "companion-broker"
-    implementation_version: str = "0.1.0"
+    implementation_version: str = VERSION

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from protocols.implementation import VERSION
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("broker", "handlers", "protocols")
 RUNTIME = {
@@ -61,3 +63,8 @@ def test_the_bare_broker_needs_no_tool_and_no_screen(wheel: zipfile.ZipFile) -> 
     metadata = Parser().parsestr(wheel.read("companion_broker-0.1.0.dist-info/METADATA").decode())
     needed = [Requirement(line) for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
     assert {one.name for one in needed} == RUNTIME
+
+
+def test_the_distribution_has_the_version_that_the_implementation_tells(wheel: zipfile.ZipFile) -> None:
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    assert Parser().parsestr(wheel.read(name).decode())["Version"] == VERSION

@@ -11,8 +11,9 @@ from broker.credentials import list_profiles, read_credential
 from broker.paths import find_paths
 from protocols.companion.client import Credential
 from protocols.companion.messages import Implementation
+from protocols.implementation import VERSION
 
-PROGRAM = Implementation(name="companion", version="0.1.0")
+PROGRAM = Implementation(name="companion", version=VERSION)
 
 profile_option = click.option(
     "--credential-profile",

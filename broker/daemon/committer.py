@@ -4,10 +4,11 @@ One task and one thread.  The task takes the open batch at the end of a schedule
 that everything decided in the pass shares one fsync; the thread owns the SQLite connection and wakes the task when
 the batch is on disk.  Effects are carried out by this task; they cannot fail a decision.
 
-When a commit fails because the disk is full or read-only, the ledger refuses writes until a small probe write gets
-to the disk; it is tried each second.  After any other error it is not known whether the batch will come back, so
-nothing is told until the probe is on disk; if that fails too the broker ends and tells nobody.  A store that fails
-twice in a row rests like a full one, so that owed events, which are decided again, cannot keep it busy.
+When a commit fails because the disk is full, read-only or locked by somebody else, the ledger refuses writes until
+a small probe write gets to the disk; it is tried each second.  After any other error it is not known whether the
+batch will come back, so nothing is told until the probe is on disk; if that fails too the broker ends and tells
+nobody.  A store that fails twice in a row rests like a full one, so that owed events, which are decided again,
+cannot keep it busy.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from protocols.companion.client import CompanionClient, Credential
 from protocols.companion.messages import CreateRequest, Implementation, Snapshot, WaitRequest, WaitResult
 from protocols.companion.pairing import PairingOutcome, PairingRequest, PairingRequested, PairingWait
 from protocols.companion.states import is_terminal
+from protocols.implementation import VERSION
 from protocols.json_values import JSONObject
 from protocols.lease.client import LeaseClient
 
@@ -40,7 +41,7 @@ def main(app_key: str) -> None:
     """Play the agent's part."""
     paths = find_paths()
     deadline = Deadline.after(_PERSON_SECONDS)
-    program = Implementation(name="demo-agent", version="0.1.0")
+    program = Implementation(name="demo-agent", version=VERSION)
     stream = _AgentStream.connect(paths.companion_socket, deadline)
     with CompanionConnection(stream, CompanionClient(program)) as companion:
         say_heading("1. The agent asks the person to be paired")

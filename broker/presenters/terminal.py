@@ -23,6 +23,7 @@ from broker.presenters.keyboard import Keyboard
 from broker.presenters.tty import NoTerminal, Tty, open_tty
 from protocols.companion.capabilities import Interaction, Kind
 from protocols.errors import TheirError
+from protocols.implementation import VERSION
 from protocols.presenter.client import PresenterClient
 from protocols.presenter.messages import PROTOCOL_VERSION, Ready
 
@@ -33,7 +34,7 @@ MARK = "> "
 READY = Ready(
     protocol_version=PROTOCOL_VERSION,
     name="companion-terminal",
-    version="0.1.0",
+    version=VERSION,
     person=True,
     kinds=(Kind.NOTICE, Kind.PROGRESS, Kind.INTERACTION),
     interactions=(Interaction.NONE, Interaction.CHOICE, Interaction.TEXT),
