@@ -13,6 +13,7 @@ commit it should only end the process: raising there would deny what is on disk.
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,6 +53,7 @@ class Store:
     def __init__(self, path: Path, fault: Fault = no_fault, migrations: Sequence[Step] = MIGRATIONS) -> None:
         self._fault = fault
         self._migrations = migrations
+        _create_private(path)
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._prepare()
@@ -159,6 +161,12 @@ def _statement(write: Write) -> tuple[str, list[object]]:
         return f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({places})", values
     pairs = ", ".join(f"{column} = ?" for column in columns)
     return f"UPDATE {name} SET {pairs} WHERE key = ? AND revision = ?", [*values, write.key, write.before]
+
+
+def _create_private(path: Path) -> None:
+    """Make the file, if there is none, readable by its owner only; SQLite gives its side files the same mode."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _columns(table: AnyTable, key: str, row: Any) -> tuple[list[str], list[object]]:

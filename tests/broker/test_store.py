@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -115,6 +116,13 @@ def test_a_revision_that_is_not_on_disk_is_an_error_and_nothing_of_the_batch_is_
     assert on_disk(path)["papers"] == [("x", 1, 1)]
     store.commit([update(item("x", 2), 1)])
     assert on_disk(path)["papers"] == [("x", 2, 1)]
+
+
+@pytest.mark.requirement("CP-5.7")
+def test_the_store_and_its_side_files_are_their_owners_alone(store: Store, path: Path) -> None:
+    store.commit([])
+    modes = {stat.S_IMODE(file.stat().st_mode) for file in path.parent.glob(f"{path.name}*")}
+    assert modes == {0o600}
 
 
 def test_an_empty_batch_does_not_touch_the_disk(store: Store, hook: Hook) -> None:
