@@ -143,7 +143,10 @@ async def _assemble(
     committer = Committer(ledger, thread, dispatch.perform)
     dispatch.attach(ledger, committer)
     await thread.run(lambda store: ledger.load(store.load(routes.tables)))
-    dispatch.submit(Started())
+    if not dispatch.submit(
+        Started()
+    ):  # a fault of ours, logged: nobody may see requests that were not judged
+        raise StartRefused("store", "the restart could not be decided")
     await committer.flush()
     if ledger.refusing:  # before the restart is on disk, nobody is let in to see what it has ended (CP-4.13)
         setup.log.warning("waiting_for_the_disk")

@@ -57,12 +57,12 @@ class SystemClocks:
         self._awake: int = getattr(time, names.awake)
 
     def now(self) -> Now:
-        """This instant."""
-        return Now(
-            elapsed=time.clock_gettime_ns(self._elapsed) // _NS_PER_MS,
-            awake=time.clock_gettime_ns(self._awake) // _NS_PER_MS,
-            wall=time.time_ns() // _NS_PER_MS,
-        )
+        """This instant; the clocks move in step, so that rounding never shows in their differences."""
+        awake = time.clock_gettime_ns(self._awake)
+        elapsed = time.clock_gettime_ns(self._elapsed)
+        wall = time.time_ns()
+        now = awake // _NS_PER_MS
+        return Now(elapsed=now + _whole_ms(elapsed - awake), awake=now, wall=now + _whole_ms(wall - awake))
 
 
 class ManualClocks:
@@ -90,6 +90,10 @@ class ManualClocks:
     def _move(self, *, elapsed: float = 0, awake: float = 0, wall: float = 0) -> None:
         now = self._now
         self._now = Now(now.elapsed + _ms(elapsed), now.awake + _ms(awake), now.wall + _ms(wall))
+
+
+def _whole_ms(nanoseconds: int) -> int:
+    return (nanoseconds + _NS_PER_MS // 2) // _NS_PER_MS
 
 
 def _ms(seconds: float) -> int:

@@ -10,6 +10,7 @@ the test tells it to.  At the end the broker's log must not tell of a fault, wha
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
@@ -233,6 +234,9 @@ class BrokerProcess:
         return self.process.wait(timeout=STOP_SECONDS)
 
 
+_STARTS = itertools.count()
+
+
 @contextmanager
 def running_broker(
     folder: Path,
@@ -247,8 +251,9 @@ def running_broker(
     `faults`: whether its log may tell of faults, which it must not unless the test provokes them.
     """
     write_config(folder, config)
-    strings = folder / "puppet.sock"
-    strings.unlink(missing_ok=True)
+    strings = (
+        folder / f"puppet-{next(_STARTS)}.sock"
+    )  # a killed broker's puppet must not find the next start's
     with socket.socket(socket.AF_UNIX) as listener, _log_file(folder).open("wb") as log:
         listener.bind(str(strings))
         listener.listen()

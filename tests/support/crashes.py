@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
-from tests.support.broker_process import BrokerProcess, Puppet, running_broker
+from tests.support.broker_process import APP, BrokerProcess, Puppet, running_broker
 from tests.support.faulty_broker import Faults
 
 T = TypeVar("T")
@@ -25,7 +25,6 @@ T = TypeVar("T")
 AFTER_REPLY = "after the reply"
 """The point at which the operation was acknowledged; none of its calls is left to crash at."""
 
-APP = "org.example.App"
 CONFIG = f"""
 [access]
 enabled = true

@@ -53,6 +53,10 @@ class Faults:
     def lift(self) -> list[str]:
         """From now on the store works; the names of the calls that were made meanwhile."""
         self._plan.unlink(missing_ok=True)
+        return self.calls()
+
+    def calls(self) -> list[str]:
+        """The names of the calls that were made under the plan so far."""
         try:
             return _calls_beside(self._plan).read_text().splitlines()
         except FileNotFoundError:

@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 
-from tests.support.broker_process import BrokerProcess
-from tests.support.crashes import APP, Case, told
+from tests.support.broker_process import APP, BrokerProcess
+from tests.support.crashes import Case, told
 from tests.support.holder import Holder
 
 HOLDER = "agent"

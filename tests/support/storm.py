@@ -16,8 +16,8 @@ from typing import Any
 
 import attrs
 
-from tests.support.broker_process import BrokerProcess, Puppet
-from tests.support.crashes import APP, answer_to, ready_presenter, told
+from tests.support.broker_process import APP, BrokerProcess, Puppet
+from tests.support.crashes import answer_to, ready_presenter, told
 from tests.support.holder import Holder
 from tests.support.leases_over_crashes import HOLDER
 from tests.support.lines import Rpc

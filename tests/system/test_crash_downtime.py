@@ -13,9 +13,9 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.support.broker_process import BrokerProcess, running_broker
+from tests.support.broker_process import APP, BrokerProcess, running_broker
 from tests.support.children import child, read_line
-from tests.support.crashes import APP, CONFIG, ready_presenter
+from tests.support.crashes import CONFIG, ready_presenter
 from tests.support.leases_over_crashes import HOLDER, listed, same_time, seconds_of
 
 DEAD_HOLDER = """

@@ -55,7 +55,7 @@ class Extends:
         with broker.holder(HOLDER) as holder, broker.control() as asker:
             late = _extend(holder, self.checks[case.point])
             asked = asker.start("leases.may_close", appKey=key_of(case))
-            if not case.committed:
+            if self.look(broker, case)["state"] == "expired":
                 assert _extend(holder, holder.pushed())["code"] == "accepted"
             return {"late": late["code"], "verdict": _verdict(asker, asked)["reason"]}
 

@@ -12,8 +12,8 @@ import attrs
 import pytest
 
 from broker.daemon.__main__ import EXIT_STORE_LOST
-from tests.support.broker_process import BrokerProcess, running_broker
-from tests.support.crashes import APP, CONFIG, answer_to, pushed, ready_presenter
+from tests.support.broker_process import APP, BrokerProcess, running_broker
+from tests.support.crashes import CONFIG, answer_to, pushed, ready_presenter
 from tests.support.faulty_broker import Faults
 from tests.support.leases_over_crashes import HOLDER, listed
 from tests.support.lines import Rpc
@@ -29,7 +29,6 @@ UNSURE = pytest.param(
 LOST = ("SQLITE_IOERR", "before begin")
 NOT_SAVED = {"outcome": "rejected", "reason": "not_saved"}
 WRITABLE_SECONDS = 10.0
-SHUT_SECONDS = 1.5
 
 
 @attrs.frozen
@@ -80,6 +79,14 @@ def _once_writable(call: Callable[[], Any], refusal: Any) -> Any:
         assert time.monotonic() < until, "the broker has not noticed that the disk takes writes again"
         time.sleep(0.05)
     return outcome
+
+
+def _lift_after_a_probe(faults: Faults) -> None:
+    """Let the broker find out that it cannot write, and then that it can."""
+    until = time.monotonic() + WRITABLE_SECONDS
+    while "before probe" not in faults.calls() and time.monotonic() < until:
+        time.sleep(0.02)
+    faults.lift()
 
 
 @pytest.mark.requirement("CP-4.12")
@@ -165,7 +172,7 @@ def test_a_store_that_cannot_be_trusted_ends_the_broker_and_nobody_is_told_anyth
     broker, agent = prompt.broker, prompt.agent
     after = {"requestId": prompt.snapshot["requestId"], "afterRevision": prompt.snapshot["revision"]}
     agent.start("requests.wait", **after, waitMs=60_000)
-    assert prompt.get() == prompt.snapshot
+    assert prompt.get() == prompt.snapshot  # and so the wait is parked
     holder, watcher = broker.holder(HOLDER), broker.control()
     prompt.faults.fail(*LOST)
     agent.start("requests.create", **_question("second"))
@@ -197,12 +204,12 @@ def test_a_broker_that_cannot_store_its_restart_lets_nobody_in_until_it_can(
 ) -> None:
     prompt.broker.kill()
     prompt.faults.fail("SQLITE_FULL", "before commit")
-    lifting = threading.Timer(SHUT_SECONDS, prompt.faults.lift)
+    lifting = threading.Thread(target=_lift_after_a_probe, args=(prompt.faults,))
     lifting.start()
     with running_broker(folder, config=CONFIG, command=prompt.faults.command) as restarted:
-        lifting.join()
-        assert "waiting_for_the_disk" in restarted.log
         with restarted.session(prompt.credential) as again:
             request = again.call("requests.get", requestId=prompt.snapshot["requestId"])
+        lifting.join()
+        assert "waiting_for_the_disk" in restarted.log
     assert (request["state"], request["reason"]) == ("failed", "runtime_restarted")
     assert request["revision"] == prompt.snapshot["revision"] + 1
