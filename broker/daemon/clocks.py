@@ -55,14 +55,19 @@ class SystemClocks:
         names = CLOCK_NAMES[platform]
         self._elapsed: int = getattr(time, names.elapsed)
         self._awake: int = getattr(time, names.awake)
+        self._offset = (time.time_ns() - time.clock_gettime_ns(self._awake)) // _NS_PER_MS
+        """From awake to wall time, in whole milliseconds."""
 
     def now(self) -> Now:
-        """This instant; the clocks move in step, so that rounding never shows in their differences."""
-        awake = time.clock_gettime_ns(self._awake)
-        elapsed = time.clock_gettime_ns(self._elapsed)
-        wall = time.time_ns()
+        """This instant; an awake instant is told in the same wall time each time, whatever rounding does."""
+        awake, wall = time.clock_gettime_ns(self._awake), time.time_ns()
+        elapsed, after = time.clock_gettime_ns(self._elapsed), time.clock_gettime_ns(self._awake)
+        if (
+            after - awake < _NS_PER_MS // 2
+        ):  # else the thread was held up, and the readings do not belong together
+            self._offset = _kept(self._offset, wall - awake)
         now = awake // _NS_PER_MS
-        return Now(elapsed=now + _whole_ms(elapsed - awake), awake=now, wall=now + _whole_ms(wall - awake))
+        return Now(elapsed=elapsed // _NS_PER_MS, awake=now, wall=now + self._offset)
 
 
 class ManualClocks:
@@ -92,8 +97,9 @@ class ManualClocks:
         self._now = Now(now.elapsed + _ms(elapsed), now.awake + _ms(awake), now.wall + _ms(wall))
 
 
-def _whole_ms(nanoseconds: int) -> int:
-    return (nanoseconds + _NS_PER_MS // 2) // _NS_PER_MS
+def _kept(whole_ms: int, nanoseconds: int) -> int:
+    """The difference of two clocks in whole milliseconds: as before, until that is off by one or more."""
+    return whole_ms if abs(nanoseconds - whole_ms * _NS_PER_MS) < _NS_PER_MS else nanoseconds // _NS_PER_MS
 
 
 def _ms(seconds: float) -> int:

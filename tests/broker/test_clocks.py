@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,11 @@ def test_a_boot_that_cannot_be_named_equals_no_other() -> None:
 def test_the_line_break_is_no_part_of_the_boot_id() -> None:
     assert boot_id(lambda: "1F2E\n") == "1F2E"
     assert set(BOOT_IDS) == set(CLOCK_NAMES)
+
+
+def test_an_awake_instant_is_told_in_the_same_wall_time_again_and_again() -> None:
+    clocks = SystemClocks()
+    offsets = [(now := clocks.now()).wall - now.awake for _ in range(20_000)]
+    assert (
+        sum(one != other for one, other in pairwise(offsets)) <= 2
+    )  # the machine's clock may be set meanwhile
