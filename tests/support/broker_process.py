@@ -251,9 +251,7 @@ def running_broker(
     `faults`: whether its log may tell of faults, which it must not unless the test provokes them.
     """
     write_config(folder, config)
-    strings = (
-        folder / f"puppet-{next(_STARTS)}.sock"
-    )  # a killed broker's puppet must not find the next start's
+    strings = folder / f"puppet-{next(_STARTS)}.sock"  # a killed broker's puppet finds no other's
     with socket.socket(socket.AF_UNIX) as listener, _log_file(folder).open("wb") as log:
         listener.bind(str(strings))
         listener.listen()
