@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import attrs
 
-from handlers.events import Call, Closed, Opened
+from handlers.events import CallRef, Closed, Opened
 from handlers.routes import Routes
 from handlers.rule import Draft, Keep, Now, Table
 from protocols.process import ProcessId
@@ -25,6 +25,11 @@ class Connection:
     program: str | None
     client_id: str | None = None
     revision: int = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the peer's process: for people to read, it identifies nothing."""
+        return None if self.process is None else self.process.pid
 
 
 def key_of(number: int) -> str:
@@ -51,9 +56,9 @@ def closed(draft: Draft, event: Closed, now: Now) -> None:
     draft.drop(CONNECTIONS, key_of(event.connection))
 
 
-def caller(draft: Draft, call: Call[object]) -> Connection | None:
+def caller(draft: Draft, ref: CallRef) -> Connection | None:
     """The connection that a call came by; None when it has gone meanwhile."""
-    return draft.get(CONNECTIONS, key_of(call.ref.connection))
+    return draft.get(CONNECTIONS, key_of(ref.connection))
 
 
 ROUTES = Routes(tables=(CONNECTIONS,), facts={Opened: (opened,), Closed: (closed,)})

@@ -23,6 +23,7 @@ def unavailable(draft: Draft, capability: Capability) -> str | None:
 
 
 def can_draw(link: Link, capability: Capability) -> bool:
-    """Whether the presenter has said that it can draw this kind and ask in this way."""
+    """Whether the presenter has said that it can draw this kind and, for a question, ask a person in this way."""
     asks = capability.interaction is not Interaction.NONE
-    return capability.kind in link.kinds and (not asks or capability.interaction in link.interactions)
+    can_ask = link.person and capability.interaction in link.interactions
+    return capability.kind in link.kinds and (can_ask or not asks)

@@ -72,7 +72,7 @@ def _body(
 
 def client_of(draft: Draft, call: Call[M]) -> Client | None:
     """The paired client that a call's connection has authenticated as, unless it is revoked."""
-    connection = caller(draft, call)  # type: ignore[arg-type]  # the message plays no part
+    connection = caller(draft, call.ref)
     if connection is None or connection.client_id is None:
         return None
     client = draft.get(CLIENTS, connection.client_id)

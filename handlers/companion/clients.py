@@ -8,12 +8,15 @@ import attrs
 
 from handlers.companion import waits
 from handlers.companion.calls import UNAUTHENTICATED
-from handlers.companion.lifecycle import capability_of, finish
-from handlers.companion.rows import CLIENTS, REQUESTS, WAITS, Request
+from handlers.companion.lifecycle import finish
+from handlers.companion.rows import CLIENTS, REQUESTS, WAITS, Request, capability_of
 from handlers.connections import CONNECTIONS
 from handlers.events import Hangup
 from handlers.rule import Draft, Now
 from protocols.companion.states import Step
+
+_REVOKED = attrs.evolve(UNAUTHENTICATED, closes=False)
+"""Every wait of a connection is told; what closes it comes behind the last of them."""
 
 
 def revoke(draft: Draft, client_id: str, now: Now) -> bool:
@@ -27,7 +30,7 @@ def revoke(draft: Draft, client_id: str, now: Now) -> bool:
     draft.put(CLIENTS, attrs.evolve(client, revoked=True))
     for request in _unfinished(draft, client_id):
         for wait in draft.find(WAITS, "request", request.id):
-            waits.answer(draft, wait, UNAUTHENTICATED)
+            waits.answer(draft, wait, _REVOKED)
         finish(draft, request, now, Step.CANCEL, "key_revoked")
     for connection in draft.find(CONNECTIONS, "client", client_id):
         draft.effect(Hangup(connection.number))

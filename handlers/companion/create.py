@@ -13,6 +13,7 @@ from handlers.companion.availability import unavailable
 from handlers.companion.calls import declined, for_client
 from handlers.companion.rows import REQUESTS, Client, Request, idempotency_index
 from handlers.companion.snapshots import snapshot
+from handlers.connections import caller
 from handlers.events import Call
 from handlers.rule import Draft, Now, new_id
 from protocols.canonical_json import canonical, digest
@@ -42,6 +43,8 @@ def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) ->
     style = _style(asked, capability)
     _check_available(draft, capability)
     order = _check_capacity(draft, client)
+    asker = caller(draft, call.ref)
+    assert asker is not None  # the client was read from its row
     request = Request(
         id=new_id(call.seed, "request"),
         client_id=client.id,
@@ -59,6 +62,8 @@ def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) ->
         runtime_instance_id=draft.environment.runtime_instance_id,
         idempotency_key=asked.idempotency_key,
         task_id=asked.task_id,
+        program=asker.program,
+        pid=asker.pid,
         order=order,
     )
     draft.put(REQUESTS, request)

@@ -11,19 +11,13 @@ from __future__ import annotations
 import attrs
 
 from handlers.companion import waits
-from handlers.companion.rows import DISPLAYS, REQUESTS, Display, Request
+from handlers.companion.rows import DISPLAYS, REQUESTS, Display, Request, capability_of
 from handlers.companion.snapshots import stored_object
 from handlers.presenter import showing
 from handlers.rule import Draft, Now
 from protocols.canonical_json import canonical
-from protocols.companion.capabilities import Capability, Interaction, Kind
-from protocols.companion.catalog import CATALOG
+from protocols.companion.capabilities import Interaction, Kind
 from protocols.companion.states import REASONS, IllegalStep, State, Step, step
-
-
-def capability_of(request: Request) -> Capability:
-    """The capability that the request was resolved to."""
-    return CATALOG.capabilities[request.resolved_capability]
 
 
 def current(draft: Draft, request_id: str, now: Now) -> Request | None:
@@ -40,7 +34,7 @@ def current(draft: Draft, request_id: str, now: Now) -> Request | None:
     return finish(draft, request, now, Step.EXPIRE, "deadline")
 
 
-def hand_over(draft: Draft, request: Request, now: Now) -> Request:
+def hand_over(draft: Draft, request: Request) -> Request:
     """The presenter is given the request: running."""
     return _change(draft, attrs.evolve(request, state=step(request.state, Step.HAND_OVER)))
 

@@ -16,7 +16,7 @@ from handlers.companion.calls import Declined, declined
 from handlers.companion.pairing_rows import PAIRING_PARKS, PAIRINGS, Pairing
 from handlers.companion.rows import CLIENTS
 from handlers.companion.settings import access_enabled, settings
-from handlers.connections import CONNECTIONS, key_of
+from handlers.connections import caller
 from handlers.events import Call, Closed, Reply, Started
 from handlers.presenter import showing
 from handlers.routes import Routes
@@ -69,12 +69,12 @@ def _answered(
 def request(draft: Draft, call: Call[PairingRequest], now: Now) -> PairingRequested | None:
     """Put the question on the screen, if there is a person to ask (CP-5.6)."""
     asked = call.message
-    connection = draft.get(CONNECTIONS, key_of(call.ref.connection))
+    connection = caller(draft, call.ref)
     if connection is None:
         return None
     _check_name(asked.client_name)
-    _check_place(draft, connection.number, now)
     _check_available(draft)
+    _check_place(draft, connection.number, now)
     pairing = Pairing(
         id=new_id(call.seed, "pairing"),
         connection=connection.number,
@@ -83,7 +83,7 @@ def request(draft: Draft, call: Call[PairingRequest], now: Now) -> PairingReques
         scopes=tuple(scope for scope in SCOPES if scope in asked.scopes),
         purpose=asked.purpose,
         program=connection.program,
-        pid=None if connection.process is None else connection.process.pid,
+        pid=connection.pid,
         code=_verification_code(call.seed),
         deadline=now.elapsed + OPEN_MS,
         expires_at=now.wall + OPEN_MS,

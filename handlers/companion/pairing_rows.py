@@ -24,7 +24,7 @@ class Pairing:
     client_name: str
     name_in_use: bool
     scopes: tuple[Scope, ...]
-    purpose: str | None
+    purpose: str | None = attrs.field(repr=False)
     program: str | None
     pid: int | None
     code: str = attrs.field(repr=False)
@@ -72,6 +72,6 @@ PAIRING_PARKS: Table[PairingPark] = Table(
     row=PairingPark,
     keep=Keep.MEMORY,
     key=lambda row: f"{row.connection} {row.number}",
-    indexes={"pairing": lambda row: row.pairing_id, "connection": lambda row: str(row.connection)},
+    indexes={"pairing": lambda row: row.pairing_id},
     deadline=lambda row: Deadline(row.until),
 )

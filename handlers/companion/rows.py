@@ -9,6 +9,8 @@ from __future__ import annotations
 import attrs
 
 from handlers.rule import Deadline, Keep, Table
+from protocols.companion.capabilities import Capability
+from protocols.companion.catalog import CATALOG
 from protocols.companion.states import State, is_terminal
 
 
@@ -30,7 +32,6 @@ CLIENTS: Table[Client] = Table(
     row=Client,
     keep=Keep.STORED,
     key=lambda row: row.id,
-    indexes={"label": lambda row: row.label},
 )
 
 
@@ -39,7 +40,8 @@ class Request:
     """One request and its outcome.  `*_at` are wall milliseconds, `deadline` is elapsed milliseconds.
 
     `params` is canonical JSON with the defaults filled in; `fingerprint` is the digest of the normalized
-    parameters of create (companion.md, Requests); `result` is canonical JSON or None.
+    parameters of create (companion.md, Requests); `result` is canonical JSON or None.  `program` and `pid` are
+    the kernel's word on who asked; None where it cannot tell.
     """
 
     id: str
@@ -58,6 +60,8 @@ class Request:
     runtime_instance_id: str
     idempotency_key: str | None = None
     task_id: str | None = None
+    program: str | None = None
+    pid: int | None = None
     displayed_at: int | None = None
     ended_at: int | None = None
     substitution: str | None = None
@@ -71,6 +75,11 @@ class Request:
     def ended(self) -> bool:
         """Whether the state is terminal; it never changes again (CP-3.4)."""
         return is_terminal(self.state)
+
+
+def capability_of(request: Request) -> Capability:
+    """The capability that the request was resolved to, and that is really drawn (CP-2.16)."""
+    return CATALOG.capabilities[request.resolved_capability]
 
 
 def idempotency_index(client_id: str, key: str) -> str:

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from handlers.companion.availability import unavailable
-from handlers.companion.lifecycle import capability_of, hand_over
-from handlers.companion.rows import REQUESTS, TURN, TURN_KEY, Request, Turn
+from handlers.companion.lifecycle import hand_over
+from handlers.companion.rows import REQUESTS, TURN, TURN_KEY, Request, Turn, capability_of
 from handlers.presenter import showing
 from handlers.presenter.rows import LINK
 from handlers.rule import Draft, Now
@@ -39,7 +39,7 @@ def fill(draft: Draft, now: Now) -> None:
         if not queues[client_id]:
             del queues[client_id]
         draft.put(TURN, Turn(client_id))
-        showing.show(draft, hand_over(draft, request, now), now)
+        showing.show(draft, hand_over(draft, request), now)
 
 
 def _queues(draft: Draft, requests: Iterable[Request]) -> dict[str, list[Request]]:

@@ -59,7 +59,7 @@ def hello(draft: Draft, call: Call[Hello], now: Now) -> None:
 
 def authenticate(draft: Draft, call: Call[Authenticate], now: Now) -> None:
     """Check a client's key; from here on the connection's row says who it is."""
-    connection = caller(draft, call)  # type: ignore[arg-type]  # the message plays no part
+    connection = caller(draft, call.ref)
     if connection is None:
         return
     delay_ms = _delay(draft, connection)
@@ -90,7 +90,8 @@ def _judge(draft: Draft, connection: Connection, claim: Authenticate) -> Authent
     if not _proves(claim.key, client) or client is None:
         return Refused(ErrorCode.UNAUTHENTICATED, "unknown client or wrong key")
     limit = draft.environment.policy.limits.max_connections_per_client
-    if len(draft.find(CONNECTIONS, "client", client.id)) >= limit:
+    others = [row for row in draft.find(CONNECTIONS, "client", client.id) if row.number != connection.number]
+    if len(others) >= limit:
         details: JSONObject = {"reason": "maxConnectionsPerClient", "limit": limit, "retryAfterMs": 1_000}
         return Refused(ErrorCode.RATE_LIMITED, "too many connections of this client", details)
     return AuthenticateResult(client_id=client.id, label=client.label, scopes=client.scopes)

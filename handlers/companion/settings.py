@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import attrs
 
-from handlers.companion.lifecycle import capability_of, finish
-from handlers.companion.rows import REQUESTS, SETTINGS, SETTINGS_KEY, Settings
+from handlers.companion.lifecycle import finish
+from handlers.companion.rows import REQUESTS, SETTINGS, SETTINGS_KEY, Settings, capability_of
 from handlers.connections import CONNECTIONS
 from handlers.events import Hangup
 from handlers.rule import Draft, Now

@@ -7,11 +7,10 @@ invalid, not_armed.  Whatever is not committed leaves the prompt as it is; no an
 from __future__ import annotations
 
 from handlers.companion.lifecycle import check_result, current, finish
-from handlers.companion.rows import Request
+from handlers.companion.rows import Request, capability_of
 from handlers.events import Call, Reply
-from handlers.presenter.pictures import capability_of
 from handlers.presenter.reports import shown_by
-from handlers.presenter.rows import Showing
+from handlers.presenter.rows import LINK, LINK_KEY, Showing
 from handlers.rule import Draft, Now
 from protocols.companion.capabilities import Kind
 from protocols.companion.states import Step
@@ -57,8 +56,9 @@ def dismissed(draft: Draft, call: Call[Dismissed], now: Now) -> None:
 
 
 def armed(draft: Draft, showing: Showing, input_started_ms: int, now: Now) -> bool:
-    """Whether the input began when the picture had been on the screen for long enough (G13)."""
-    if showing.presented is None:
+    """Whether a person's input began when the picture had been on the screen for long enough (G13)."""
+    presenter = draft.get(LINK, LINK_KEY)
+    if showing.presented is None or presenter is None or not presenter.person:
         return False
     return now.awake - input_started_ms >= showing.presented.since + draft.environment.policy.arming_ms
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import attrs
-
 from handlers.companion.pairing_rows import Pairing
-from handlers.companion.rows import CLIENTS, REQUESTS, Request
+from handlers.companion.rows import CLIENTS, REQUESTS, Request, capability_of
 from handlers.companion.snapshots import stored_object
-from handlers.connections import CONNECTIONS
 from handlers.presenter.rows import Showing
 from handlers.rule import Draft, Now
-from protocols.companion.capabilities import Capability
-from protocols.companion.catalog import CATALOG
 from protocols.companion.states import State
 from protocols.json_values import JSONObject
 from protocols.presenter import picture
@@ -23,46 +18,24 @@ from protocols.timestamps import rfc3339
 P = TypeVar("P", bound=Present)
 
 
-@attrs.frozen
-class Origin:
-    """The program behind a request, by the kernel's word; None where it cannot be told."""
-
-    program: str | None
-    pid: int | None
-
-
-def origin(draft: Draft, request: Request) -> Origin:
-    """Which program of the client is connected now; of several the first that came."""
-    connections = draft.find(CONNECTIONS, "client", request.client_id)
-    first = min(connections, key=lambda row: row.number, default=None)
-    if first is None:
-        return Origin(None, None)
-    return Origin(first.program, None if first.process is None else first.process.pid)
-
-
-def capability_of(request: Request) -> Capability:
-    """What is really drawn for the request (CP-2.16)."""
-    return CATALOG.capabilities[request.resolved_capability]
-
-
 def label_of(draft: Draft, request: Request) -> str:
     """The source label: always from the pairing record (CP-4.4)."""
     client = draft.get(CLIENTS, request.client_id)
     return "" if client is None else client.label
 
 
-def picture_of(draft: Draft, request: Request, program: str | None) -> picture.Picture:
+def picture_of(draft: Draft, request: Request) -> picture.Picture:
     """What must be on the screen for the request."""
     capability = capability_of(request)
     label = label_of(draft, request)
     return picture.of_request(
-        capability.kind, capability.interaction, label, program, stored_object(request.params)
+        capability.kind, capability.interaction, label, request.program, stored_object(request.params)
     )
 
 
 def present(draft: Draft, request: Request, showing: Showing, now: Now, message: type[P]) -> P:
     """The request as a message to draw."""
-    shown = picture_of(draft, request, showing.program)
+    shown = picture_of(draft, request)
     params = stored_object(request.params)
     return message(
         request_id=request.id,
@@ -70,7 +43,7 @@ def present(draft: Draft, request: Request, showing: Showing, now: Now, message:
         digest=showing.digest,
         kind=shown.kind,
         interaction=shown.interaction,
-        source=Source(label=shown.source_label, program=shown.program, pid=showing.pid),
+        source=Source(label=shown.source_label, program=shown.program, pid=request.pid),
         capability=request.resolved_capability,
         character=request.resolved_character,
         style=request.resolved_style,

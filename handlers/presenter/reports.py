@@ -5,9 +5,8 @@ from __future__ import annotations
 import attrs
 
 from handlers.companion.lifecycle import current, finish, hold_display, mark_presented
-from handlers.companion.rows import Request
+from handlers.companion.rows import Request, capability_of
 from handlers.events import Call, CallRef
-from handlers.presenter.pictures import capability_of
 from handlers.presenter.rows import REQUEST, SHOWINGS, OnScreen, Showing
 from handlers.presenter.showing import REPORT_MS
 from handlers.rule import Draft, Now

@@ -66,15 +66,13 @@ class Showing:
     made from, `digest` covers what must be on the screen, `connection` is the presenter's that it was sent to
     (None: it has gone).  `presented` is what that presenter last reported to be on the screen.  `report_by` is
     when a missing report is acted on, `attempts` counts the presents without one.  `lost_by` is when a picture
-    that lost its presenter is given up.
+    that lost its presenter is given up, should none be there then.
     """
 
     id: str
     kind: str
     picture: int
     digest: str
-    program: str | None = None
-    pid: int | None = None
     connection: int | None = None
     attempts: int = 1
     presented: OnScreen | None = None
@@ -85,8 +83,8 @@ class Showing:
 
 
 def _showing_deadline(row: Showing) -> Deadline | None:
-    due = [at for at in (row.report_by, row.lost_by) if at is not None]
-    return Deadline(min(due), "awake") if due else None
+    at = row.lost_by if row.connection is None else row.report_by
+    return None if at is None else Deadline(at, "awake")
 
 
 SHOWINGS: Table[Showing] = Table(
@@ -94,6 +92,5 @@ SHOWINGS: Table[Showing] = Table(
     row=Showing,
     keep=Keep.MEMORY,
     key=lambda row: row.id,
-    indexes={"kind": lambda row: row.kind},
     deadline=_showing_deadline,
 )

@@ -31,16 +31,14 @@ def link(draft: Draft) -> Link | None:
 
 def show(draft: Draft, request: Request, now: Now) -> None:
     """Hand a request's picture to the presenter; `request` is the row as `put` returned it."""
-    origin = pictures.origin(draft, request)
-    shown = pictures.picture_of(draft, request, origin.program)
-    digest = picture.digest(shown)
-    _send(draft, Showing(request.id, REQUEST, request.revision, digest, origin.program, origin.pid), now)
+    digest = picture.digest(pictures.picture_of(draft, request))
+    _send(draft, Showing(request.id, REQUEST, request.revision, digest), now)
 
 
 def show_pairing(draft: Draft, pairing: Pairing, now: Now) -> None:
     """Put the question of a pairing on the screen."""
     digest = picture.digest(pictures.pairing_picture(draft, pairing))
-    _send(draft, Showing(pairing.id, PAIRING, pairing.revision, digest, pairing.program, pairing.pid), now)
+    _send(draft, Showing(pairing.id, PAIRING, pairing.revision, digest), now)
 
 
 def update(draft: Draft, request: Request, now: Now) -> None:
@@ -48,7 +46,7 @@ def update(draft: Draft, request: Request, now: Now) -> None:
     showing = draft.get(SHOWINGS, request.id)
     if showing is None:
         return
-    digest = picture.digest(pictures.picture_of(draft, request, showing.program))
+    digest = picture.digest(pictures.picture_of(draft, request))
     showing = attrs.evolve(showing, picture=request.revision, digest=digest)
     presenter = link(draft)
     if presenter is not None and showing.connection == presenter.connection:

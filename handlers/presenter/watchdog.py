@@ -1,7 +1,7 @@
 """What becomes of a picture of which the presenter reports nothing (presenter.md, Death).
 
 Not reported as presented in time, it is sent once more, then given up (render_failed).  When its presenter has
-gone and none has shown it within a minute, it is given up too (presenter_lost).
+gone and none is there when a minute is over, it is given up too (presenter_lost).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def overdue(draft: Draft, event: Due, now: Now) -> None:
     shown = draft.get(SHOWINGS, event.key)
     if shown is None:
         return
-    if shown.lost_by is not None and now.awake >= shown.lost_by:
+    if shown.connection is None:
         _give_up(draft, shown, now, "presenter_lost")
     elif shown.attempts >= MAX_ATTEMPTS:
         _give_up(draft, shown, now, "render_failed")

@@ -28,7 +28,7 @@ MAX_PURPOSE = 200
 _MAX_INTEGER = 2**63 - 1
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class PairingRequest:
     """Ask for a key with these scopes; the answer comes by `pairing.wait`.
 

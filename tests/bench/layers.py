@@ -39,7 +39,7 @@ from protocols.companion.states import State
 from protocols.session import Deliver
 from tests.support.broker_process import running_broker
 from tests.support.lines import Lines
-from tests.support.pure_world import MemoryDisk
+from tests.support.memory_disk import MemoryDisk
 
 ROUNDS = 7
 ROUND_TRIPS = 300

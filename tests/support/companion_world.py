@@ -194,6 +194,8 @@ class Presenter:
         self,
         kinds: Sequence[Kind] = tuple(Kind),
         interactions: Sequence[Interaction] = (Interaction.CHOICE, Interaction.TEXT),
+        *,
+        person: bool = True,
     ) -> None:
         self.connection = self.world.open("presenter")
         self.say(
@@ -201,7 +203,7 @@ class Presenter:
                 protocol_version="0.1",
                 name="desktop",
                 version="1",
-                person=True,
+                person=person,
                 kinds=tuple(kinds),
                 interactions=tuple(interactions),
             )

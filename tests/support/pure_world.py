@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -33,9 +33,10 @@ from handlers.events import (
 )
 from handlers.policy import Policy
 from handlers.routes import Routes
-from handlers.rule import Effect, Event, Now, Row, Table
+from handlers.rule import Effect, Event, Now
 from protocols.process import ProcessId
 from protocols.session import Close, Deliver, LineEngine, Send
+from tests.support.memory_disk import MemoryDisk
 
 HANDSHAKE_SECONDS = 5
 
@@ -59,20 +60,6 @@ class Spoken:
     engine: Callable[[], LineEngine]
     look: Callable[[object, Process], object] = lambda message, process: message
     ordered: bool = False
-
-
-class MemoryDisk:
-    """What is committed, as the ledger reads it."""
-
-    def __init__(self) -> None:
-        self.rows: dict[tuple[str, str], Row] = {}
-
-    def read(self, table: Table[Any], key: str) -> Row | None:
-        return self.rows.get((table.name, key))
-
-    def look_up(self, table: Table[Any], index: str, value: str) -> Sequence[Row]:
-        of_row = table.indexes[index]
-        return [row for (name, _), row in self.rows.items() if name == table.name and of_row(row) == value]
 
 
 class Peer:
@@ -141,12 +128,7 @@ class PureWorld:
     def _start(self) -> None:
         environment = Environment(self.policy, f"run {self._next()}", f"boot {self._boots}")
         self.ledger = Ledger(self._routes, environment, self.disk, self.clocks.now, _raise)
-        self.ledger.load(
-            (table, row)
-            for table in self._routes.tables
-            for (name, _), row in self.disk.rows.items()
-            if name == table.name and not table.settled(row)
-        )
+        self.ledger.load(self.disk.live(self._routes.tables))
         self.submit(Started())
 
     def restart(self, *, down_seconds: float = 0, reboot: bool = False) -> None:
@@ -175,11 +157,7 @@ class PureWorld:
     def _commit(self) -> bool:
         if self.holding or (batch := self.ledger.take_batch()) is None:
             return False
-        for write in batch.writes():
-            if write.after is None:
-                self.disk.rows.pop((write.table.name, write.key), None)
-            else:
-                self.disk.rows[write.table.name, write.key] = write.after
+        self.disk.apply(batch.writes())
         self.ledger.committed()
         return True
 

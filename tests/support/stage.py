@@ -47,25 +47,12 @@ from protocols.presenter.messages import (
     User,
 )
 from protocols.process import ProcessId
+from tests.support.memory_disk import MemoryDisk
 
 M = TypeVar("M")
 R = TypeVar("R", bound=Row)
 
 POLICY = Policy(access_enabled=True)
-
-
-class MemoryDisk:
-    """Rows that were committed, by table and key."""
-
-    def __init__(self) -> None:
-        self.rows: dict[tuple[str, str], Row] = {}
-
-    def read(self, table: Table[Any], key: str) -> Row | None:
-        return self.rows.get((table.name, key))
-
-    def look_up(self, table: Table[Any], index: str, value: str) -> Sequence[Row]:
-        of_row = table.indexes[index]
-        return [row for (name, _), row in self.rows.items() if name == table.name and of_row(row) == value]
 
 
 class Stage:
@@ -87,8 +74,7 @@ class Stage:
         """Start the broker, again with what is on the disk."""
         environment = Environment(self.policy, f"run {next(self._numbers)}", "boot")
         self.ledger = Ledger(self.routes, environment, self.disk, lambda: self.now, self._report)
-        tables = {table.name: table for table in self.routes.tables}
-        self.ledger.load((tables[name], row) for (name, _), row in self.disk.rows.items())
+        self.ledger.load(self.disk.live(self.routes.tables))
         self.happen(Started())
 
     # -- events -----------------------------------------------------------------------------------------------
@@ -152,8 +138,13 @@ class Stage:
         assert client.key_sha256 != NO_KEY_YET
         self.disk.rows[CLIENTS.name, client.id] = attrs.evolve(client, revision=1)
         self.ledger.load([(CLIENTS, attrs.evolve(client, revision=1))])
-        row = self.row(connections.CONNECTIONS, connections.key_of(connection))
-        self.ledger.load([(connections.CONNECTIONS, attrs.evolve(row, client_id=client.id))])
+        self._authenticate(connection, client.id)
+        return connection
+
+    def another_session(self, of: int, program: str) -> int:
+        """One more connection, of another program, that is authenticated as the client of this one."""
+        connection = self.open(program=program)
+        self._authenticate(connection, f"client {of}")
         return connection
 
     def ask(
@@ -187,6 +178,10 @@ class Stage:
 
     # -- inside -----------------------------------------------------------------------------------------------
 
+    def _authenticate(self, connection: int, client_id: str) -> None:
+        row = self.row(connections.CONNECTIONS, connections.key_of(connection))
+        self.ledger.load([(connections.CONNECTIONS, attrs.evolve(row, client_id=client_id))])
+
     def _pass(self, milliseconds: int) -> None:
         now = self.now
         self.now = Now(now.elapsed + milliseconds, now.awake + milliseconds, now.wall + milliseconds)
@@ -194,11 +189,7 @@ class Stage:
     def _settle(self) -> None:
         while (batch := self.ledger.take_batch()) is not None:
             if self.saving:
-                for write in batch.writes():
-                    if write.after is None:
-                        self.disk.rows.pop((write.table.name, write.key), None)
-                    else:
-                        self.disk.rows[write.table.name, write.key] = write.after
+                self.disk.apply(batch.writes())
                 self.ledger.committed()
             else:
                 self.ledger.failed(refusing=False)

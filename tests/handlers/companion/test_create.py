@@ -210,10 +210,11 @@ def test_what_the_user_said_is_the_reason_before_what_is_missing(
         None,
         {"kinds": tuple(Kind), "interactions": ()},
         {"kinds": (Kind.NOTICE,), "interactions": (Interaction.CHOICE,)},
+        {"person": False},
     ],
-    ids=["away", "no choices", "no interactions"],
+    ids=["away", "no choices", "no interactions", "nobody there"],
 )
-def test_a_presenter_that_is_away_or_cannot_draw_it_is_no_presenter(
+def test_a_presenter_that_is_away_or_cannot_ask_it_is_no_presenter(
     world: World, session: Session, draws: dict[str, Any] | None
 ) -> None:
     world.presenter.gone()

@@ -296,7 +296,7 @@ def test_nothing_leads_out_of_a_terminal_state(world: World, session: Session, s
         with pytest.raises(IllegalStep):
             lifecycle.finish(draft, row, world.clocks.now(), step, reason)
     with pytest.raises(IllegalStep):
-        lifecycle.hand_over(draft, row, world.clocks.now())
+        lifecycle.hand_over(draft, row)
     assert draft.decision().changes == ()
     assert draft.decision().effects == ()
 

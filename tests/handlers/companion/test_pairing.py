@@ -197,6 +197,25 @@ def test_a_person_who_shuts_the_door_denies_what_is_pending(
     assert [gone.pairing_id for gone in screen.dismissals()] == [pairing]
 
 
+@pytest.mark.requirement("CP-5.1")
+def test_access_off_comes_before_a_pairing_that_is_still_open(
+    stage: Stage, screen: Screen, asker: int
+) -> None:
+    asked(stage, asker)
+    assert approve(stage, screen) == COMMITTED  # open until its key is fetched
+    screen.user("disable_access")
+    assert refusal(ask(stage, asker)) == (ErrorCode.RUNTIME_UNAVAILABLE, "access_off")
+
+
+@pytest.mark.requirement("CP-5.6")
+def test_where_no_person_can_be_nothing_is_approved(stage: Stage, screen: Screen, asker: int) -> None:
+    asked(stage, asker)
+    stage.close(screen.connection)
+    alone = stage.presenter(person=False)
+    assert approve(stage, alone) == rejected("not_armed")
+    assert stored(stage) == []
+
+
 # -- one pairing a connection ------------------------------------------------------------------------------
 
 
@@ -216,6 +235,15 @@ def test_a_prompt_does_not_grow_after_it_was_shown(stage: Stage, screen: Screen,
     outcome = wait(stage, asker, pairing)
     assert (outcome.status, outcome.scopes) == ("approved", ("discover",))
     assert [client.scopes for client in stored(stage)] == [("discover",)]
+
+
+@pytest.mark.requirement("CP-4.10", "CP-5.5")
+def test_what_the_program_wrote_and_the_code_are_in_no_repr(stage: Stage, screen: Screen, asker: int) -> None:
+    question = PairingRequest(client_name="Agent", scopes=("discover",), purpose="a secret plan")
+    requested = stage.call(asker, question)
+    told = repr((question, requested, stage.rows(PAIRINGS), screen.news()))
+    assert "a secret plan" not in told
+    assert requested.verification_code not in told
 
 
 def test_a_second_connection_has_its_own_pairing(stage: Stage, screen: Screen, asker: int) -> None:

@@ -18,6 +18,7 @@ from protocols.companion.messages import (
 )
 from protocols.process import ProcessId
 from protocols.refusal import Refused
+from protocols.session import NotSaved
 from tests.support.companion_world import World, key_of, refusal
 
 PROGRAM = Implementation(name="test", version="1")
@@ -156,6 +157,19 @@ def test_a_client_has_a_published_number_of_sessions() -> None:
     )
     sessions[0].close()
     assert isinstance(world.reply(authenticate(world, world.open())), AuthenticateResult)
+
+
+def test_a_session_that_asks_again_does_not_stand_in_its_own_way() -> None:
+    world = World(Limits(max_connections_per_client=1))
+    world.presenter.ready()
+    world.pair("c1")
+    connection = world.open()
+    world.holding = True
+    world.presenter.user("narrow", client_id="c1", scopes=("notify",))
+    unsaved = authenticate(world, connection)
+    world.fail_commit()
+    assert isinstance(world.reply(unsaved), NotSaved)
+    assert isinstance(world.reply(authenticate(world, connection)), AuthenticateResult)
 
 
 @pytest.mark.requirement("CP-5.5")

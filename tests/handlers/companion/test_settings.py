@@ -110,9 +110,12 @@ def test_a_revoked_client_loses_its_requests_waits_and_sessions(world: World) ->
     session, second, other = world.session("c1"), world.session("c1"), world.session("c2")
     made = [session.choose() for _ in range(2)]
     spared = other.choose()
-    waits = [session.wait(made[0].request_id, 1), second.wait(made[0].request_id, 1)]
+    asked = [(session, made[0]), (session, made[1]), (second, made[0])]
+    waits = [each.wait(request.request_id, 1) for each, request in asked]
     world.presenter.user("revoke", client_id="c1")
-    assert [refusal(world.reply(wait))[0] for wait in waits] == ["UNAUTHENTICATED"] * 2
+    replies = [world.reply(wait) for wait in waits]
+    assert [refusal(reply)[0] for reply in replies] == ["UNAUTHENTICATED"] * 3
+    assert not any(reply.closes for reply in replies), "the first would cut off the others"
     assert {world.request(one.request_id).reason for one in made} == {"key_revoked"}
     assert sorted(world.hung_up()) == [session.connection, second.connection]
     assert other.get(spared.request_id) == spared

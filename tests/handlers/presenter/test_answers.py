@@ -204,3 +204,15 @@ def test_an_answer_that_is_not_saved_leaves_the_prompt_on_the_screen(
     assert stage.request(shown.request_id).state is State.AWAITING_USER
     stage.saving = True
     assert screen.answer(shown, {"selectedId": "y"}) == COMMITTED
+
+
+@pytest.mark.requirement("CP-3.5", "CP-3.7")
+def test_where_no_person_can_be_nothing_is_an_answer(stage: Stage, screen: Screen, agent: int) -> None:
+    first = on_screen(stage, screen, agent)
+    stage.close(screen.connection)
+    alone = stage.presenter(person=False)
+    shown = alone.present(first.request_id)
+    stage.wait(ARMING)
+    assert alone.answer(shown, {"selectedId": "y"}) == rejected("not_armed")
+    assert alone.dismiss(shown) == rejected("not_armed")
+    assert stage.request(first.request_id).state is State.AWAITING_USER

@@ -60,6 +60,26 @@ def test_the_source_is_the_pairing_record_and_the_kernels_word(
     assert [(option.id, option.label) for option in shown.options or ()] == [("y", "Allow"), ("n", "Deny")]
 
 
+@pytest.mark.requirement("CP-4.4", "G08")
+def test_of_two_programs_with_one_key_the_one_that_asks_is_shown(
+    stage: Stage, screen: Screen, agent: int
+) -> None:
+    other = stage.another_session(agent, "/usr/bin/other")
+    asked = [stage.ask(connection, choice()).request_id for connection in (agent, other)]
+    first, second = (screen.shown(id).source for id in asked)
+    assert (first.program, first.pid) == ("/usr/bin/agent", 1000 + agent)
+    assert (second.program, second.pid) == ("/usr/bin/other", 1000 + other)
+
+
+def test_the_program_is_shown_though_it_has_gone_meanwhile(stage: Stage, agent: int, screen: Screen) -> None:
+    first, *_ = (stage.ask(agent, choice()).request_id for _ in range(POLICY.limits.max_displayed))
+    other = stage.another_session(agent, "/usr/bin/other")
+    queued = stage.ask(other, choice()).request_id
+    stage.close(other)
+    stage.call(agent, CancelRequest(request_id=first))
+    assert screen.shown(queued).source.program == "/usr/bin/other"
+
+
 @pytest.mark.requirement("CP-3.8")
 def test_the_deadline_and_the_waiting_are_told(stage: Stage, screen: Screen, agent: int) -> None:
     places = POLICY.limits.max_displayed
@@ -314,6 +334,28 @@ def test_not_back_within_a_minute_is_presenter_lost(stage: Stage, screen: Screen
     assert (stage.request(id).state, stage.request(id).reason) == (State.FAILED, "presenter_lost")
 
 
+def test_back_at_the_last_moment_it_has_its_time_to_report(stage: Stage, screen: Screen, agent: int) -> None:
+    id = stage.ask(agent, choice(), timeout_ms=600_000).request_id
+    screen.present(id)
+    stage.close(screen.connection)
+    stage.wait(LOST_MS - 1)
+    newer = stage.presenter()
+    stage.wait(REPORT_MS - 1)
+    newer.present(id)
+    stage.wait(LOST_MS)
+    assert stage.request(id).state is State.AWAITING_USER
+
+
+def test_back_and_silent_is_render_failed(stage: Stage, screen: Screen, agent: int) -> None:
+    id = stage.ask(agent, choice(), timeout_ms=600_000).request_id
+    screen.present(id)
+    stage.close(screen.connection)
+    stage.wait(LOST_MS - 1)
+    stage.presenter()
+    stage.wait(2 * REPORT_MS)
+    assert (stage.request(id).state, stage.request(id).reason) == (State.FAILED, "render_failed")
+
+
 def test_a_presenter_that_comes_and_goes_shows_nothing(stage: Stage, screen: Screen, agent: int) -> None:
     id = stage.ask(agent, choice(), timeout_ms=600_000).request_id
     screen.present(id)
@@ -323,6 +365,7 @@ def test_a_presenter_that_comes_and_goes_shows_nothing(stage: Stage, screen: Scr
         flapping = stage.presenter()
         stage.wait(500)
         stage.close(flapping.connection)
+    stage.wait(1)
     assert (stage.request(id).state, stage.request(id).reason) == (State.FAILED, "presenter_lost")
 
 
