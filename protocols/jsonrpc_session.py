@@ -30,6 +30,9 @@ from protocols.session import (
 from protocols.strict_json import decode
 from protocols.structure import structure, unstructure
 
+_TURNED_AWAY_MS = 1_000
+"""When a peer that was turned away may try again; nobody knows when another one leaves."""
+
 
 @attrs.frozen
 class Method:
@@ -113,7 +116,8 @@ class JsonRpcEngine(LineEngine):
         self.fail(Refused(ErrorCode.UNAUTHENTICATED, "not authenticated in time", {**reason}))
 
     def turn_away(self, limit: str) -> None:
-        self.fail(Refused(ErrorCode.RATE_LIMITED, "too many connections", {"reason": limit}))
+        details: JSONObject = {"reason": limit, "retryAfterMs": _TURNED_AWAY_MS}
+        self.fail(Refused(ErrorCode.RATE_LIMITED, "too many connections", details))
 
     def fail(self, refused: Refused) -> None:
         """One error under no id, then the end of the connection."""

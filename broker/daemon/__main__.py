@@ -11,11 +11,11 @@ import gc
 import resource
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import trio
 
-from broker.daemon.app import Broker, Setup, open_broker
+from broker.daemon.app import Setup, open_broker
 from broker.daemon.committer import StoreLost
 from broker.daemon.config import load_config
 from broker.daemon.errors import StartRefused
@@ -50,19 +50,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def serve(setup: Setup) -> None:
-    """Run until a signal or the control protocol asks for the end."""
-    async with open_broker(setup) as broker, trio.open_nursery() as nursery:
-        nursery.start_soon(_stop_on_signal, broker)
-        gc.collect()
-        gc.freeze()  # what is alive now lives as long as the process: the collector need not look at it again
-        await broker.wait_stopping()
-        nursery.cancel_scope.cancel()
+    """Run until a signal or the control protocol asks for the end; a signal during the start gives that up.
 
-
-async def _stop_on_signal(broker: Broker) -> None:
+    Signals are taken before there are sockets: whoever can reach the broker can also end it in good order.
+    """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            broker.stop()
+        async with trio.open_nursery() as nursery:
+            end: Callable[[], None] = nursery.cancel_scope.cancel
+
+            async def end_on_signal() -> None:
+                async for _ in signals:
+                    end()
+
+            nursery.start_soon(end_on_signal)
+            async with open_broker(setup) as broker:
+                end = broker.stop
+                gc.collect()
+                gc.freeze()  # what is alive now lives as long as the process: the collector can leave it out
+                await broker.wait_stopping()
+            nursery.cancel_scope.cancel()
 
 
 def _raise_descriptor_limit() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import attrs
@@ -109,10 +109,9 @@ async def _running(
     setup: Setup, thread: StoreThread, lock: Lock, command: Sequence[str] | None
 ) -> AsyncIterator[Broker]:
     table = protocol_table(setup.config.policy)
-    reader = Reader(setup.paths.database)
-    # The committer outlives everything else: what closing connections decide is committed as well.
-    async with trio.open_nursery() as commits:
-        try:
+    # The committer outlives everything but the reader: what closing connections decide is committed as well.
+    with closing(Reader(setup.paths.database)) as reader:
+        async with trio.open_nursery() as commits:
             async with trio.open_nursery() as serving:
                 broker = await _assemble(setup, table, thread, reader, serving)
                 commits.start_soon(_commit, broker)
@@ -127,9 +126,7 @@ async def _running(
                             listening.cancel()
                             await _say_goodbye(broker)
                 serving.cancel_scope.cancel()
-        finally:
             commits.cancel_scope.cancel()
-            reader.close()
 
 
 async def _assemble(
@@ -200,6 +197,7 @@ class _Front:
 
 async def _listen(door: Doorkeeper, place: SocketPlace, service: Service) -> None:
     while True:
+        await trio.lowlevel.checkpoint()  # at the end the socket may be closed before this was ever run
         await door.listen(place.socket, service)  # returns when the socket was replaced
 
 

@@ -4,16 +4,16 @@ One reader task a connection.  It feeds the engine and hands what the engine del
 back by `reply` from wherever they were decided, and are written by the outbox.  The task stops reading while the
 engine awaits a reply that may change the session, while the peer does not read, and at the end of stream, where
 it stays until everything that was asked is answered.  The only deadline is that of the handshake, and it wraps
-waiting for input, never a write.
+waiting for input, never a write.  A peer that is gone is noticed by reading alone, so that what it has sent before
+still counts.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import select
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import attrs
@@ -23,7 +23,17 @@ from broker.daemon.outbox import Outbox
 from handlers.events import Call, CallRef, Closed, HalfClosed
 from handlers.rule import Event
 from protocols.quota import Account, TokenBucket
-from protocols.session import Charge, Close, Deliver, Fault, LineEngine, RateLimited, Send, Stopping
+from protocols.session import (
+    Charge,
+    Close,
+    Deliver,
+    Fault,
+    LineEngine,
+    Output,
+    RateLimited,
+    Send,
+    Stopping,
+)
 
 _READ_SIZE = 65_536
 _FRAMES_A_PASS = 32
@@ -69,14 +79,13 @@ class Connection:
         self._socket = sock
         self._terms = terms
         self._broker = broker
-        self._outbox = Outbox(sock, terms.outbox_bytes, broker.nursery, self._wake_up, self._on_broken)
+        self._outbox = Outbox(sock, terms.outbox_bytes, broker.nursery, self._wake_up, self._stop_reading)
         self._account = Account({Charge.CALL.value: terms.max_calls, Charge.WAIT.value: terms.max_waits})
         self._bucket = TokenBucket(terms.calls_per_second, terms.calls_per_second)
         self._charges: dict[int, Charge] = {}
         self._wake = trio.Event()
-        self._handshake = trio.CancelScope()
-        self._reading = trio.CancelScope()
-        self._running = False
+        self._handshake_ends = math.inf
+        self._waiting = trio.CancelScope()
         self._draining = False
         self._closing = False
         self._ended = False
@@ -87,13 +96,9 @@ class Connection:
 
     async def serve(self) -> None:
         """Serve the peer until either side ends it; then everything it was charged is released."""
-        self._handshake.deadline = trio.current_time() + self._terms.handshake_seconds
         try:
-            with self._handshake:
-                await self._read_until_done()
-            if self._handshake.cancelled_caught:
-                self.engine.handshake_timeout()
-                self._drain()
+            self._time_handshake()
+            await self._read_until_done()
             with trio.move_on_after(_LAST_FLUSH_SECONDS):
                 await self._flushed()
         finally:
@@ -101,6 +106,10 @@ class Connection:
 
     async def _read_until_done(self) -> None:
         while not self._closing:
+            if trio.current_time() >= self._handshake_ends:
+                self.engine.handshake_timeout()
+                self._drain()
+                return
             if self._advance():
                 await trio.lowlevel.checkpoint()
             elif self._closing:
@@ -110,13 +119,20 @@ class Connection:
                     return
                 await self._wait_for_answers()
             elif self.engine.paused or self._outbox.crowded:
-                await self._woken()
+                await self._wait(self._woken)
             else:
-                await self._read()
+                await self._wait(self._readable)
+                self._read()
 
-    async def _read(self) -> None:
-        with trio.CancelScope() as self._reading:
-            await trio.lowlevel.wait_readable(self._socket.fileno())
+    async def _wait(self, happens: Callable[[], Awaitable[None]]) -> None:
+        """Wait for something, until the connection closes or the time for the handshake is over."""
+        with trio.CancelScope(deadline=self._handshake_ends) as self._waiting:
+            await happens()
+
+    async def _readable(self) -> None:
+        await trio.lowlevel.wait_readable(self._socket.fileno())
+
+    def _read(self) -> None:
         if self._closing:
             return
         try:
@@ -129,17 +145,20 @@ class Connection:
         if data:
             self.engine.receive(data)
         else:
-            self._ended = True
-            self.engine.end_of_stream()
-            if _hung_up(self._socket):
-                self._advance()  # what was sent before the end still counts
-                self._closing = True
-            else:
-                self._broker.submit(HalfClosed(self.number))
+            self._on_end_of_stream()
+
+    def _on_end_of_stream(self) -> None:
+        self._ended = True
+        self.engine.end_of_stream()
+        if _hung_up(self._socket):
+            self._advance()  # an unterminated last line still counts
+            self._closing = True
+        else:
+            self._broker.submit(HalfClosed(self.number))
 
     async def _wait_for_answers(self) -> None:
         with trio.move_on_after(_HANG_UP_CHECK_SECONDS):
-            await self._woken()
+            await self._wait(self._woken)
         if _hung_up(self._socket):
             self._closing = True
 
@@ -154,7 +173,7 @@ class Connection:
         self._wake.set()
 
     async def _flushed(self) -> None:
-        while not (self._outbox.empty or self._outbox.broken):
+        while not self._outbox.empty:
             await self._woken()
 
     # -- outputs of the engine --------------------------------------------------------------------------------
@@ -167,23 +186,24 @@ class Connection:
             output = self.engine.next_output()
             if output is None:
                 return False
-            self._carry_out(output)
-            self._drain()
+            self._drain(output)
         return True
 
-    def _drain(self) -> None:
-        """Carry out what the engine has queued, in order, whoever made it do so."""
+    def _drain(self, output: Output | None = None) -> None:
+        """Carry out `output` and what the engine has queued, in order, whoever made it do so."""
         if self._draining:
-            return
+            return  # a reply that came at once: whoever is draining carries it out
         self._draining = True
         try:
-            while (output := self.engine.take_output()) is not None:
+            output = output or self.engine.take_output()
+            while output is not None:
                 self._carry_out(output)
+                output = self.engine.take_output()
         finally:
             self._draining = False
         self._time_handshake()
 
-    def _carry_out(self, output: Deliver | Send | Close) -> None:
+    def _carry_out(self, output: Output) -> None:
         match output:
             case Send(data):
                 self._outbox.put(data)
@@ -203,11 +223,11 @@ class Connection:
             self.reply(output.number, Fault())
 
     def _charge(self, output: Deliver) -> RateLimited | None:
-        if output.charge is Charge.FREE:
-            return None
         retry_after = self._bucket.take(round(trio.current_time() * 1000))
         if retry_after:
             return RateLimited(retry_after, "callsPerSecond")
+        if output.charge is Charge.FREE:
+            return None
         if not self._account.charge(output.charge.value):
             reason = "maxWaits" if output.charge is Charge.WAIT else "maxCallsInFlight"
             return RateLimited(1000, reason)
@@ -215,10 +235,12 @@ class Connection:
         return None
 
     def _time_handshake(self) -> None:
+        """Run the handshake's time: there is none while it is suspended, and the full time again after that."""
         if self.engine.authenticated or self.engine.handshake_suspended:
-            self._handshake.deadline = math.inf
-        elif self._handshake.deadline == math.inf:
-            self._handshake.deadline = trio.current_time() + self._terms.handshake_seconds
+            self._handshake_ends = math.inf
+        elif self._handshake_ends == math.inf:
+            self._handshake_ends = trio.current_time() + self._terms.handshake_seconds
+        self._waiting.deadline = self._handshake_ends
 
     # -- from the effects -------------------------------------------------------------------------------------
 
@@ -246,16 +268,18 @@ class Connection:
             self.reply(number, Stopping())
         self.hang_up()
 
+    def abort(self) -> None:
+        """End the connection at once, whatever was still to be sent: an answer to it could not be made."""
+        self._outbox.reset()
+        self._stop_reading()
+
     def _after_writing(self) -> None:
         self._drain()
         self._wake_up()
 
-    def _on_broken(self) -> None:
-        self._stop_reading()
-
     def _stop_reading(self) -> None:
         self._closing = True
-        self._reading.cancel()
+        self._waiting.cancel()
         self._wake_up()
 
     def _shut(self) -> None:
@@ -266,13 +290,20 @@ class Connection:
         for charge in self._charges.values():
             self._account.release(charge.value)
         self._charges.clear()
-        assert self._account.total() == 0
         self._broker.submit(Closed(self.number))
         self.ended.set()
+        assert self._account.total() == 0
 
 
 def _hung_up(sock: socket.socket) -> bool:
-    """Whether the peer has closed both directions; a half-close alone is no hang-up."""
-    poll = select.poll()
-    poll.register(sock, 0)
-    return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
+    """Whether the peer has closed both directions; a half-close alone is no hang-up.
+
+    Asked by a write of nothing: unlike POLLHUP, it means the same on every platform.
+    """
+    try:
+        sock.send(b"")
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return False

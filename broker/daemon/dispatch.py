@@ -67,7 +67,7 @@ class Dispatch:
 
     def report(self, event: Event, error: Exception) -> None:
         """Log a fault in a handler: the kind of event and of error, never what they hold."""
-        self._log.fault("handler_failed", error, event=type(event).__name__)
+        self._log.fault("handler_failed", error, kind=type(event).__name__)
 
     def silence(self) -> None:
         """Carry out no effect any more: what is decided from now on can no longer be stored."""
@@ -87,20 +87,28 @@ class Dispatch:
     def _reply(self, effect: Reply) -> None:
         if effect.delay_ms:
             self.nursery.start_soon(self._reply_later, effect)
-        elif connection := self.connections.get(effect.to.connection):
-            connection.reply(effect.to.number, effect.body)
+        else:
+            self._tell(effect.to.connection, lambda to: to.reply(effect.to.number, effect.body))
 
     async def _reply_later(self, effect: Reply) -> None:
         await trio.sleep(effect.delay_ms / 1000)
         self.perform(Reply(effect.to, effect.body))
 
     def _push(self, effect: Push) -> None:
-        if connection := self.connections.get(effect.connection):
-            connection.push(effect.body)
+        self._tell(effect.connection, lambda to: to.push(effect.body))
 
     def _hang_up(self, effect: Hangup) -> None:
-        if connection := self.connections.get(effect.connection):
-            connection.hang_up()
+        self._tell(effect.connection, lambda to: to.hang_up())
+
+    def _tell(self, number: int, tell: Callable[[Connection], None]) -> None:
+        """Whoever cannot be told is cut off, lest it wait for ever."""
+        if (connection := self.connections.get(number)) is None:
+            return
+        try:
+            tell(connection)
+        except Exception:
+            connection.abort()
+            raise
 
     # -- processes and deadlines ------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ class and the place in our code are told: its text may quote what a client or a 
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import traceback
 from pathlib import Path
@@ -51,16 +52,20 @@ class Log:
 
     def info(self, what: str, **facts: int | str) -> None:
         """Something worth knowing."""
-        self._logger.info(what, **facts)
+        self._write("info", what, **facts)
 
     def warning(self, what: str, **facts: int | str) -> None:
         """Something that a person may have to act on."""
-        self._logger.warning(what, **facts)
+        self._write("warning", what, **facts)
 
     def fault(self, what: str, error: BaseException, **facts: int | str) -> None:
         """A fault of ours: the class of the error and where it was raised."""
-        named = {"kind" if name == "event" else name: value for name, value in facts.items()}
-        self._logger.error(what, error=type(error).__name__, at=_place(error), **named)
+        self._write("error", what, error=type(error).__name__, at=_place(error), **facts)
+
+    def _write(self, level: str, what: str, **facts: int | str) -> None:
+        # Whoever read the log may be gone; that is no reason for the broker to end.
+        with contextlib.suppress(OSError, ValueError):
+            getattr(self._logger, level)(what, **facts)
 
 
 def _place(error: BaseException) -> str:

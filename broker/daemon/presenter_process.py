@@ -11,7 +11,6 @@ import os
 import shlex
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
@@ -25,6 +24,7 @@ FD_VARIABLE = "COMPANION_PRESENTER_FD"
 _DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _SETTLED_SECONDS = 10.0
 _LEAVE_SECONDS = 1.0
+"""How long a presenter has to do what it was asked to, before it is asked in a harder way."""
 
 Admit = Callable[[socket.socket], Connection | None]
 
@@ -45,7 +45,7 @@ def command_of(kind: str) -> Sequence[str] | None:
             words = shlex.split(kind.removeprefix("exec:"))
         except ValueError:
             words = []
-        if words:
+        if words and "\0" not in kind:
             return words
         raise StartRefused("presenter.kind", "the command of exec: cannot be split into words")
     raise StartRefused("presenter.kind", "must be auto, terminal, none or exec:COMMAND")
@@ -68,35 +68,50 @@ async def keep_presenter(command: Sequence[str], admit: Admit, log: Log) -> None
 
 async def _run_once(command: Sequence[str], admit: Admit) -> int:
     ours, theirs = socket.socketpair()
-    with theirs:
-        environment = {**os.environ, FD_VARIABLE: str(theirs.fileno())}
-        try:
-            process = await trio.lowlevel.open_process(
-                command, pass_fds=[theirs.fileno()], env=environment, stderr=None
-            )
-        except BaseException:
-            ours.close()
-            raise
-    ours.setblocking(False)
-    connection = admit(ours)
     try:
-        if connection is not None:
-            await (
-                connection.ended.wait()
-            )  # a presenter that has closed its socket is gone, whatever it still does
+        with theirs:
+            process = await _start(command, theirs)
+    except BaseException:
+        ours.close()
+        raise
+    connection: Connection | None = None
+    try:
+        ours.setblocking(False)
+        if (connection := admit(ours)) is not None:
+            await _until_either_ends(process, connection)
         return await _leave(process)
     finally:
         with trio.CancelScope(shield=True):
-            if connection is not None:
-                connection.hang_up()
+            ours.close() if connection is None else connection.hang_up()
             await _leave(process)
 
 
-async def _leave(process: subprocess.Popen[bytes] | trio.Process) -> int:
-    """Give the process a moment to end by itself, then ask it to; it is our own child."""
+async def _start(command: Sequence[str], end: socket.socket) -> trio.Process:
+    environment = {**os.environ, FD_VARIABLE: str(end.fileno())}
+    process = await trio.lowlevel.open_process(command, pass_fds=[end.fileno()], env=environment)
     assert isinstance(process, trio.Process)
+    return process
+
+
+async def _until_either_ends(process: trio.Process, connection: Connection) -> None:
+    """Wait until the presenter has closed its socket or has died, whatever then still runs or holds the socket."""
+
+    async def process_ends() -> None:
+        await process.wait()
+        with trio.move_on_after(_LEAVE_SECONDS):  # its last words may still be on their way
+            await connection.ended.wait()
+        nursery.cancel_scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(process_ends)
+        await connection.ended.wait()
+        nursery.cancel_scope.cancel()
+
+
+async def _leave(process: trio.Process) -> int:
+    """Give the process a moment to end by itself, then ask it to; it is our own child."""
     for ask in (None, signal.SIGTERM, signal.SIGKILL):
-        if ask is not None and process.poll() is None:
+        if ask is not None:
             process.send_signal(ask)
         with trio.move_on_after(_LEAVE_SECONDS):
             return await process.wait()

@@ -65,7 +65,12 @@ def protocol_table(policy: Policy) -> tuple[Row, ...]:
             lambda paths: paths.lease_socket,
         ),
         Row(
-            Service("control", lambda: ControlEngine(limits.max_frame_bytes), lambda peer: terms),
+            Service(
+                "control",
+                lambda: ControlEngine(limits.max_frame_bytes),
+                lambda peer: terms,
+                handshake=False,
+            ),
             control.ROUTES,
             lambda paths: paths.control_socket,
         ),

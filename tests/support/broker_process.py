@@ -96,9 +96,9 @@ class Puppet(Rpc):
             result={"selectedId": selected},
         )
 
-    def approve(self, scopes: Sequence[str] | None = None) -> Any:
-        """Approve the next pairing that is shown; by default with the scopes that were asked for."""
-        shown = self.wait_for("confirm_pairing")
+    def approve(self, scopes: Sequence[str] | None = None, **members: Any) -> Any:
+        """Approve the next pairing with these params; by default with the scopes that were asked for."""
+        shown = self.wait_for("confirm_pairing", **members)
         self.presented(shown)
         time.sleep(ARMING_MS / 1000 * 1.5)
         outcome = self.call(
@@ -155,9 +155,13 @@ class BrokerProcess:
 
     def agent(self, *scopes: str) -> Rpc:
         """An authenticated companion connection of the one client that is paired for exactly these scopes."""
+        return self.session(self.credential(*scopes))
+
+    def credential(self, *scopes: str) -> tuple[str, str]:
+        """Id and key of the client that `agent` is."""
         if scopes not in self._credentials:
             self._credentials[scopes] = self.pair("agent", scopes)
-        return self.session(self._credentials[scopes])
+        return self._credentials[scopes]
 
     def holder(self, holder_id: str, *, pid: int | None = None) -> Holder:
         """A lease connection that is ready; by default the holder is the test's process."""
@@ -185,7 +189,7 @@ class BrokerProcess:
         presenter = self.presenter
         with self.greet() as client:
             pairing = client.call("pairing.request", clientName=name, scopes=list(scopes))
-            presenter.approve()
+            presenter.approve(pairingId=pairing["pairingId"])
             outcome = client.call("pairing.wait", pairingId=pairing["pairingId"], waitMs=5000)
         assert outcome["status"] == "approved", outcome["status"]
         return outcome["clientId"], outcome["key"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -87,13 +88,12 @@ class Lines:
         return json.loads(line.decode())
 
     def rest(self) -> list[Any]:
-        """All lines up to the end of the stream, which may be a reset but no half line."""
+        """All lines up to the end of the stream, which comes at a line end or is a reset."""
         lines: list[Any] = []
         while True:
             try:
                 line = self.line()
             except ConnectionResetError:
-                assert not self._buffer, "a reset in the middle of a line"
                 return lines
             if not line:
                 return lines
@@ -187,6 +187,14 @@ class Stopwatch:
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._start
+
+
+def until(fact: Callable[[], object]) -> None:
+    """Wait for a fact, as long as for a line."""
+    watch = Stopwatch()
+    while not fact():
+        assert watch.seconds < GIVE_UP_SECONDS
+        time.sleep(0.05)
 
 
 def _has(params: dict[str, Any], members: dict[str, Any]) -> bool:

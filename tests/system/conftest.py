@@ -1,7 +1,7 @@
 """One real broker for the tests of a file, over real sockets; the test itself is the presenter.
 
-A file that needs another configuration sets `BROKER_CONFIG`.  A test that ends or damages its broker makes one of
-its own in `folder`.
+A file that needs another configuration sets `BROKER_CONFIG`.  A test that ends, fills or damages its broker takes
+`alone`, or makes one in `folder`.
 """
 
 from __future__ import annotations
@@ -39,3 +39,10 @@ def broker(running: BrokerProcess) -> Iterator[BrokerProcess]:
     yield running
     running.close_connections()
     assert running.process.poll() is None
+
+
+@pytest.fixture
+def alone(folder: Path) -> Iterator[BrokerProcess]:
+    """A broker for this test only."""
+    with running_broker(folder) as broker:
+        yield broker

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.broker_process import APP, ROOT, BrokerProcess
 from tests.support.children import child, kill_uncollected, read_line
-from tests.support.lines import GIVE_UP_SECONDS, Stopwatch
+from tests.support.lines import GIVE_UP_SECONDS, Stopwatch, until
 
 APPS = [f"{APP}#{word}" for word in ("one", "two", "three", "four", "five", "six", "seven")]
 GRACE_SECONDS = 0.4
@@ -208,14 +208,6 @@ def leases_of(broker: BrokerProcess, holder_id: str) -> list[dict[str, Any]]:
 
 def wait_for_state(broker: BrokerProcess, holder_id: str, state: str) -> None:
     until(lambda: [lease["state"] for lease in leases_of(broker, holder_id)] == [state])
-
-
-def until(fact: Callable[[], object]) -> None:
-    """Wait for a fact."""
-    watch = Stopwatch()
-    while not fact():
-        assert watch.seconds < GIVE_UP_SECONDS
-        time.sleep(0.05)
 
 
 def slowly(facts: Iterator[object]) -> Iterator[object]:
