@@ -25,6 +25,7 @@ import attrs
 
 from handlers.rule import Now
 
+WALL_SLACK_MS = 2
 _NS_PER_MS = 1_000_000
 
 
@@ -59,7 +60,10 @@ class SystemClocks:
         """From awake to wall time, in whole milliseconds."""
 
     def now(self) -> Now:
-        """This instant; an awake instant is told in the same wall time each time, whatever rounding does."""
+        """This instant; an awake instant is told in the same wall time each time, whatever rounding does.
+
+        For that, wall time may be up to WALL_SLACK_MS away from the machine's.
+        """
         awake, wall = time.clock_gettime_ns(self._awake), time.time_ns()
         elapsed, after = time.clock_gettime_ns(self._elapsed), time.clock_gettime_ns(self._awake)
         if (
