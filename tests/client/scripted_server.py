@@ -18,6 +18,10 @@ class Peer:
         self.socket = sock
         self._lines = sock.makefile("rb")
 
+    def close(self) -> None:
+        """Let go of the lines, without which the socket would stay open."""
+        self._lines.close()
+
     def read(self) -> Any:
         """The next line as JSON; None at the end of the stream."""
         line = self._lines.readline()
@@ -103,9 +107,9 @@ def serving(path: Path, *parts: Part) -> Iterator[None]:
     def run() -> None:
         for part in parts:
             sock, _ = listener.accept()
-            with sock:
+            with sock, contextlib.closing(Peer(sock)) as peer:
                 try:
-                    part(Peer(sock))
+                    part(peer)
                 except BaseException as error:
                     failures.append(error)
         listener.close()
