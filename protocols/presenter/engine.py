@@ -19,7 +19,7 @@ from protocols.jsonrpc import Id
 from protocols.jsonrpc_session import JsonRpcEngine, Method, method_table
 from protocols.presenter import messages
 from protocols.refusal import Refused
-from protocols.session import Charge, Deliver, NotSaved
+from protocols.session import Charge, Deliver, NotSaved, Refusal
 from protocols.strict_json import Document
 from protocols.structure import unstructure
 
@@ -124,7 +124,7 @@ class PresenterEngine(JsonRpcEngine):
     # -- to the presenter --------------------------------------------------------------------------------
 
     def reply(self, number: int, body: object) -> None:
-        if number == self._ready and isinstance(body, NotSaved):
+        if number == self._ready and isinstance(body, Refusal):
             self.close()  # what it was to show is not known to be on its way: it starts again
         if number in self._deciding:
             self._deciding.discard(number)

@@ -10,7 +10,7 @@ import pytest
 from protocols.companion.capabilities import Interaction, Kind
 from protocols.presenter import messages
 from protocols.presenter.engine import PresenterEngine
-from protocols.session import Charge, Close, Deliver, NotSaved, Output, Send
+from protocols.session import Charge, Close, Deliver, Fault, NotSaved, Output, Refusal, Send
 
 READY = {
     "protocolVersion": "0.1",
@@ -182,8 +182,11 @@ def test_an_action_that_could_not_be_saved_is_an_error(engine: PresenterEngine) 
     assert reply["error"]["data"]["code"] == "RUNTIME_UNAVAILABLE"
 
 
-def test_a_ready_that_could_not_be_saved_starts_again(engine: PresenterEngine) -> None:
-    engine.reply(1, NotSaved())
+@pytest.mark.parametrize("refusal", [NotSaved(), Fault()])
+def test_a_ready_that_could_not_be_decided_or_saved_starts_again(
+    engine: PresenterEngine, refusal: Refusal
+) -> None:
+    engine.reply(1, refusal)
     assert outputs(engine) == [Close()]
 
 
