@@ -19,7 +19,7 @@ from broker.daemon.app import Setup, open_broker
 from broker.daemon.committer import StoreLost
 from broker.daemon.config import load_config
 from broker.daemon.errors import StartRefused
-from broker.daemon.store import StoreTooNew
+from broker.daemon.store import StoreDisagrees, StoreTooNew
 from broker.origin import OriginMismatch
 from broker.paths import find_paths
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except* (StartRefused, StoreTooNew, OriginMismatch) as refused:
         sys.stderr.write(f"companion: {_first(refused)}\n")
         status = EXIT_REFUSED
-    except* StoreLost:
+    except* (StoreLost, StoreDisagrees):
         sys.stderr.write("companion: the store can be neither written nor trusted; nothing more was told\n")
         status = EXIT_STORE_LOST
     return status

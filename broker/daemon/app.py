@@ -17,7 +17,7 @@ import attrs
 import trio
 
 from broker.daemon.clocks import Clocks, SystemClocks, boot_id
-from broker.daemon.committer import Committer, StoreLost, StoreThread
+from broker.daemon.committer import Committer, StoreThread
 from broker.daemon.config import Config
 from broker.daemon.dispatch import Dispatch
 from broker.daemon.errors import StartRefused
@@ -204,17 +204,18 @@ async def _listen(door: Doorkeeper, place: SocketPlace, service: Service) -> Non
 async def _commit(broker: Broker) -> None:
     try:
         await broker._committer.run()
-    except StoreLost:
+    except Exception:  # StoreLost, or memory and disk disagree
         broker.dispatch.silence()
         raise
 
 
 async def _say_goodbye(broker: Broker) -> None:
     """Let what was decided be committed, tell whoever still waits, and let the last words be flushed."""
+    if not broker.dispatch.silent:
+        with trio.move_on_after(_COMMIT_SECONDS):
+            await broker._committer.wait_quiet()
     if broker.dispatch.silent:
-        return  # the store is lost: nobody is told anything
-    with trio.move_on_after(_COMMIT_SECONDS):
-        await broker._committer.wait_quiet()
+        return  # the store is lost, maybe just now: nobody is told anything
     connections = list(broker.dispatch.connections.values())
     for connection in connections:
         connection.stop()

@@ -92,6 +92,11 @@ class Connection:
         self.ended = trio.Event()
         """Set when the connection is gone."""
 
+    @property
+    def charged(self) -> int:
+        """How many units of its quotas the peer holds now; none when the connection has ended."""
+        return self._account.total()
+
     # -- the reader task --------------------------------------------------------------------------------------
 
     async def serve(self) -> None:
@@ -292,7 +297,7 @@ class Connection:
         self._charges.clear()
         self._broker.submit(Closed(self.number))
         self.ended.set()
-        assert self._account.total() == 0
+        assert self.charged == 0
 
 
 def _hung_up(sock: socket.socket) -> bool:

@@ -82,7 +82,10 @@ async def _run_once(command: Sequence[str], admit: Admit) -> int:
         return await _leave(process)
     finally:
         with trio.CancelScope(shield=True):
-            ours.close() if connection is None else connection.hang_up()
+            if connection is None:
+                ours.close()
+            else:
+                connection.hang_up()
             await _leave(process)
 
 
