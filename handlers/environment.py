@@ -5,15 +5,18 @@ from __future__ import annotations
 import attrs
 
 from handlers.policy import Policy
+from protocols.companion.capabilities import Catalog
+from protocols.companion.catalog import CATALOG
 from protocols.implementation import VERSION
 
 
 @attrs.frozen
 class Environment:
-    """The policies of the configuration and the identity of this run."""
+    """The policies of the configuration, the identity of this run, and what can be asked for in it."""
 
     policy: Policy
     runtime_instance_id: str
     boot_id: str
+    catalog: Catalog = CATALOG
     implementation_name: str = "companion-broker"
     implementation_version: str = VERSION

@@ -49,7 +49,7 @@ def narrow(draft: Draft, client_id: str, scopes: Collection[str], now: Now) -> b
     if remaining != client.scopes:
         draft.put(CLIENTS, attrs.evolve(client, scopes=remaining))
     for request in _unfinished(draft, client_id):
-        if not set(capability_of(request).required_scopes) <= set(remaining):
+        if not set(capability_of(draft, request).required_scopes) <= set(remaining):
             finish(draft, request, now, Step.CANCEL, "scope_revoked")
     return True
 

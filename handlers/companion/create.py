@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from handlers.companion import lifecycle, scheduler
+from handlers.companion import capacity, lifecycle, scheduler
 from handlers.companion.availability import unavailable
 from handlers.companion.calls import declined, for_client
 from handlers.companion.rows import REQUESTS, Client, Request, idempotency_index
@@ -17,8 +17,7 @@ from handlers.connections import caller
 from handlers.events import Call
 from handlers.rule import Draft, Now, new_id
 from protocols.canonical_json import canonical, digest
-from protocols.companion.capabilities import Capability, Character, Style
-from protocols.companion.catalog import CATALOG
+from protocols.companion.capabilities import Capability, Catalog, Character, Style
 from protocols.companion.messages import CreateRequest, Snapshot
 from protocols.companion.states import State
 from protocols.errors import InvalidValue
@@ -30,7 +29,8 @@ from protocols.refusal import ErrorCode
 def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) -> Snapshot:
     """Accept a request, or find the one that this very call has made before."""
     asked = call.message
-    capability = CATALOG.capabilities.get(asked.capability)
+    catalog = draft.environment.catalog
+    capability = catalog.capabilities.get(asked.capability)
     fingerprint = _fingerprint(asked, capability)
     made_before = _made_before(draft, client, asked, fingerprint, now)
     if made_before is not None:
@@ -39,10 +39,10 @@ def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) ->
         raise declined(ErrorCode.UNSUPPORTED_CAPABILITY, "no such capability")
     _check_scope(client, capability)
     params = _checked_params(asked, capability)
-    character = _character(asked, capability)
-    style = _style(asked, capability)
+    character = _character(catalog, asked, capability)
+    style = _style(catalog, asked, capability)
     _check_available(draft, capability)
-    order = _check_capacity(draft, client)
+    order = capacity.place(draft, client)
     asker = caller(draft, call.ref)
     assert asker is not None  # the client was read from its row
     request = Request(
@@ -118,11 +118,11 @@ def _checked_params(asked: CreateRequest, capability: Capability) -> JSONObject:
     raise inner
 
 
-def _character(asked: CreateRequest, capability: Capability) -> Character:
+def _character(catalog: Catalog, asked: CreateRequest, capability: Capability) -> Character:
     if asked.character is None:
-        character = CATALOG.default_character
-    elif asked.character in CATALOG.characters:
-        character = CATALOG.characters[asked.character]
+        character = catalog.default_character
+    elif asked.character in catalog.characters:
+        character = catalog.characters[asked.character]
     else:
         raise InvalidValue("character", "unknown character")
     if character.id not in capability.characters:
@@ -130,12 +130,12 @@ def _character(asked: CreateRequest, capability: Capability) -> Character:
     return character
 
 
-def _style(asked: CreateRequest, capability: Capability) -> Style:
+def _style(catalog: Catalog, asked: CreateRequest, capability: Capability) -> Style:
     """The style that was named, or the default one.  No style declares a substitute, so allowSubstitution
     cannot change the outcome (CP-2.16)."""
     if asked.style is None:
-        return CATALOG.default_style(capability)
-    style = CATALOG.styles.get(asked.style)
+        return catalog.default_style(capability)
+    style = catalog.styles.get(asked.style)
     if style is None or capability.id not in style.capabilities:
         raise declined(ErrorCode.UNSUPPORTED_STYLE, "no such style for this capability")
     return style
@@ -145,21 +145,3 @@ def _check_available(draft: Draft, capability: Capability) -> None:
     reason = unavailable(draft, capability)
     if reason is not None:
         raise declined(ErrorCode.RUNTIME_UNAVAILABLE, "the user cannot be reached now", reason=reason)
-
-
-def _check_capacity(draft: Draft, client: Client) -> int:
-    """Refuse when a published limit is reached (CP-4.5), else the new request's place in the queue."""
-    limits = draft.environment.policy.limits
-    unfinished = [request for request in draft.all(REQUESTS) if not request.ended]
-    of_client = sum(request.client_id == client.id for request in unfinished)
-    if of_client >= limits.max_queued_per_client:
-        raise _queue_full("maxQueuedPerClient", limits.max_queued_per_client)
-    if len(unfinished) >= limits.max_queued_total:
-        raise _queue_full("maxQueuedTotal", limits.max_queued_total)
-    return 1 + max((request.order for request in unfinished), default=0)
-
-
-def _queue_full(name: str, limit: int) -> Exception:
-    return declined(
-        ErrorCode.QUEUE_FULL, "too many open requests", reason="queue", limit=limit, limitName=name
-    )

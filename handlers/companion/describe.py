@@ -8,7 +8,6 @@ from handlers.companion.settings import access_enabled, settings
 from handlers.events import Call, Reply
 from handlers.presenter.rows import LINK, LINK_KEY
 from handlers.rule import Draft, Now
-from protocols.companion.catalog import CATALOG
 from protocols.companion.messages import (
     PROTOCOL_VERSION,
     Access,
@@ -32,7 +31,7 @@ def describe_runtime(draft: Draft, call: Call[DescribeRuntime], now: Now) -> Non
         protocol_version=PROTOCOL_VERSION,
         protocol_versions=(PROTOCOL_VERSION,),
         runtime_instance_id=environment.runtime_instance_id,
-        catalog_revision=CATALOG.revision,
+        catalog_revision=environment.catalog.revision,
         authorization=_authorization(client_of(draft, call)),
         access=Access(enabled=access_enabled(draft)),
         presenter=_presenter(draft),

@@ -47,7 +47,7 @@ def mark_presented(draft: Draft, request: Request, now: Now) -> Request:
     """
     if request.displayed_at is not None:
         return request
-    capability = capability_of(request)
+    capability = capability_of(draft, request)
     state = request.state
     if capability.kind is Kind.INTERACTION:
         state = step(state, Step.SHOW)
@@ -66,7 +66,7 @@ def hold_display(draft: Draft, request: Request, held: bool, now: Now) -> None:
     display = draft.get(DISPLAYS, request.id)
     if display is None:
         return
-    if held and display.until is not None and capability_of(request).pause_display_on:
+    if held and display.until is not None and capability_of(draft, request).pause_display_on:
         draft.put(DISPLAYS, attrs.evolve(display, until=None, left=display.until - now.elapsed))
     elif not held and display.until is None:
         draft.put(DISPLAYS, attrs.evolve(display, until=now.elapsed + display.left, left=0))
@@ -91,12 +91,14 @@ def finish(
     return ended
 
 
-def check_result(request: Request, *, selected_id: str | None = None, text: str | None = None) -> str | None:
+def check_result(
+    draft: Draft, request: Request, *, selected_id: str | None = None, text: str | None = None
+) -> str | None:
     """A person's answer as the canonical JSON of the business result; None when it does not fit the request.
 
     A choice must be one of the options of this very request (CP-2.14).
     """
-    interaction = capability_of(request).interaction
+    interaction = capability_of(draft, request).interaction
     if interaction is Interaction.CHOICE and selected_id is not None and text is None:
         options = stored_object(request.params)["options"]
         assert isinstance(options, list)

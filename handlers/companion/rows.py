@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import attrs
 
-from handlers.rule import Deadline, Keep, Table
+from handlers.rule import Deadline, Draft, Keep, Table
 from protocols.companion.capabilities import Capability
-from protocols.companion.catalog import CATALOG
 from protocols.companion.states import State, is_terminal
 
 
@@ -77,9 +76,9 @@ class Request:
         return is_terminal(self.state)
 
 
-def capability_of(request: Request) -> Capability:
+def capability_of(draft: Draft, request: Request) -> Capability:
     """The capability that the request was resolved to, and that is really drawn (CP-2.16)."""
-    return CATALOG.capabilities[request.resolved_capability]
+    return draft.environment.catalog.capabilities[request.resolved_capability]
 
 
 def idempotency_index(client_id: str, key: str) -> str:

@@ -76,5 +76,5 @@ def _set(draft: Draft, wanted: Settings) -> None:
 def _cancel_open(draft: Draft, now: Now, reason: str) -> None:
     by_policy = reason == "access_disabled"
     for request in draft.all(REQUESTS):
-        if not request.ended and (by_policy or capability_of(request).on_hidden == "cancel"):
+        if not request.ended and (by_policy or capability_of(draft, request).on_hidden == "cancel"):
             finish(draft, request, now, Step.CANCEL, reason)

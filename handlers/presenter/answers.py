@@ -27,7 +27,7 @@ def answer(draft: Draft, call: Call[Answer], now: Now) -> None:
     if refusal is not None or request is None or showing is None:
         draft.effect(Reply(call.ref, refusal))
         return
-    result = _result(request, said.result)
+    result = _result(draft, request, said.result)
     if result is None:
         draft.effect(Reply(call.ref, rejected("invalid")))
     elif not armed(draft, showing, said.input_started_ms, now):
@@ -49,7 +49,7 @@ def dismissed(draft: Draft, call: Call[Dismissed], now: Now) -> None:
         draft.effect(Reply(call.ref, rejected("not_armed")))
     else:
         draft.effect(Reply(call.ref, COMMITTED))
-        if capability_of(request).kind is Kind.NOTICE:
+        if capability_of(draft, request).kind is Kind.NOTICE:
             finish(draft, request, now, Step.COMPLETE, "presented")
         else:
             finish(draft, request, now, Step.CANCEL, "dismissed_by_user")
@@ -80,11 +80,11 @@ def _not_the_prompt(
     return rejected("stale") if is_stale(showing, said.revision, said.digest) else None
 
 
-def _result(request: Request, result: JSONObject) -> str | None:
+def _result(draft: Draft, request: Request, result: JSONObject) -> str | None:
     """The business result of exactly one member that fits the request, else None."""
     if len(result) != 1:
         return None
     selected_id, text = result.get("selectedId"), result.get("text")
     if isinstance(selected_id, str):
-        return check_result(request, selected_id=selected_id)
-    return check_result(request, text=text) if isinstance(text, str) else None
+        return check_result(draft, request, selected_id=selected_id)
+    return check_result(draft, request, text=text) if isinstance(text, str) else None

@@ -26,7 +26,7 @@ def label_of(draft: Draft, request: Request) -> str:
 
 def picture_of(draft: Draft, request: Request) -> picture.Picture:
     """What must be on the screen for the request."""
-    capability = capability_of(request)
+    capability = capability_of(draft, request)
     label = label_of(draft, request)
     return picture.of_request(
         capability.kind, capability.interaction, label, request.program, stored_object(request.params)

@@ -60,7 +60,7 @@ def finished(draft: Draft, call: Call[Finished], now: Now) -> None:
     if showing is None or showing.presented is None:
         return
     request = _running(draft, showing, now)
-    if request is not None and capability_of(request).kind is Kind.ANIMATION:
+    if request is not None and capability_of(draft, request).kind is Kind.ANIMATION:
         finish(draft, request, now, Step.COMPLETE, "finished")
 
 

@@ -20,7 +20,8 @@ from handlers.policy import Limits, Policy
 from handlers.presenter import routes as presenter_routes
 from handlers.routes import Routes, merge
 from handlers.rule import Change, Draft, Now
-from protocols.companion.capabilities import Interaction, Kind
+from protocols.companion.capabilities import Catalog, Interaction, Kind
+from protocols.companion.catalog import CATALOG
 from protocols.companion.engine import CompanionEngine
 from protocols.companion.messages import (
     Authenticate,
@@ -48,7 +49,9 @@ CHOICE: JSONObject = {
 class World(PureWorld):
     """See the module header; times are milliseconds."""
 
-    def __init__(self, limits: Limits | None = None, *, access: bool = True) -> None:
+    def __init__(
+        self, limits: Limits | None = None, *, access: bool = True, catalog: Catalog = CATALOG
+    ) -> None:
         self.replies: dict[CallRef, list[object]] = {}
         self.delays: dict[CallRef, int] = {}
         self.decided: list[Change] = []
@@ -57,7 +60,7 @@ class World(PureWorld):
         self.presenter = Presenter(self)
         spoken = {"companion": Spoken(CompanionEngine), "presenter": Spoken(PresenterEngine)}
         policy = Policy(access_enabled=access, limits=limits or Limits())
-        super().__init__(merge((ROUTES, Routes(settle=(self._note,)))), spoken, policy)
+        super().__init__(merge((ROUTES, Routes(settle=(self._note,)))), spoken, policy, catalog)
 
     def _note(self, draft: Draft, now: Now) -> None:
         self.decided += [change for change in draft.decision().changes if change.table is REQUESTS]

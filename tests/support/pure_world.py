@@ -34,6 +34,8 @@ from handlers.events import (
 from handlers.policy import Policy
 from handlers.routes import Routes
 from handlers.rule import Effect, Event, Now
+from protocols.companion.capabilities import Catalog
+from protocols.companion.catalog import CATALOG
 from protocols.process import ProcessId
 from protocols.session import Close, Deliver, LineEngine, Send
 from tests.support.memory_disk import MemoryDisk
@@ -106,10 +108,17 @@ class Peer:
 class PureWorld:
     """See the module header."""
 
-    def __init__(self, routes: Routes, protocols: Mapping[str, Spoken], policy: Policy) -> None:
+    def __init__(
+        self,
+        routes: Routes,
+        protocols: Mapping[str, Spoken],
+        policy: Policy,
+        catalog: Catalog = CATALOG,
+    ) -> None:
         self.clocks = ManualClocks(Now(elapsed=1_000_000, awake=1_000_000, wall=1_800_000_000_000))
         self.disk = MemoryDisk()
         self.policy = policy
+        self.catalog = catalog
         self.holding = False
         self.effects: list[Effect] = []
         """Every effect that was carried out."""
@@ -126,7 +135,7 @@ class PureWorld:
     # -- the broker ------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        environment = Environment(self.policy, f"run {self._next()}", f"boot {self._boots}")
+        environment = Environment(self.policy, f"run {self._next()}", f"boot {self._boots}", self.catalog)
         self.ledger = Ledger(self._routes, environment, self.disk, self.clocks.now, _raise)
         self.ledger.load(self.disk.live(self._routes.tables))
         self.submit(Started())

@@ -151,15 +151,15 @@ def test_an_unknown_capability_or_style_is_refused_even_if_a_substitute_is_allow
 
 
 @pytest.mark.requirement("CP-7.2", "CP-2.16")
-def test_a_character_or_style_that_does_not_go_with_the_capability_is_refused(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_character_or_style_that_does_not_go_with_the_capability_is_refused() -> None:
     catalog = Catalog.of(
         characters=(*CATALOG.characters.values(), Character("mute", "Mute")),
         styles=(*CATALOG.styles.values(), Style("plain", "Plain", ("notice.show",))),
         capabilities=CATALOG.capabilities.values(),
     )
-    monkeypatch.setattr("handlers.companion.create.CATALOG", catalog)
+    world = World(catalog=catalog)
+    world.presenter.ready()
+    session = world.session("c1")
     mute = session.create("interaction.choose", CHOICE, character="mute")
     assert refusal(mute)[0] == "UNSUPPORTED_CAPABILITY"
     plain = session.create("interaction.choose", CHOICE, style="plain")
