@@ -18,6 +18,7 @@ from handlers.rule import Draft, Now
 from protocols.canonical_json import canonical
 from protocols.companion.capabilities import Interaction, Kind
 from protocols.companion.states import REASONS, IllegalStep, State, Step, step
+from protocols.json_values import JSONObject
 
 
 def current(draft: Draft, request_id: str, now: Now) -> Request | None:
@@ -96,7 +97,7 @@ def check_result(
 ) -> str | None:
     """A person's answer as the canonical JSON of the business result; None when it does not fit the request.
 
-    A choice must be one of the options of this very request (CP-2.14).
+    A choice must be one of the options of this very request (CP-2.14); a text has its length and its lines.
     """
     interaction = capability_of(draft, request).interaction
     if interaction is Interaction.CHOICE and selected_id is not None and text is None:
@@ -104,7 +105,16 @@ def check_result(
         assert isinstance(options, list)
         ids = [option["id"] for option in options if isinstance(option, dict)]
         return canonical({"selectedId": selected_id}).decode() if selected_id in ids else None
+    if interaction is Interaction.TEXT and text is not None and selected_id is None:
+        return canonical({"text": text}).decode() if _text_fits(stored_object(request.params), text) else None
     return None
+
+
+def _text_fits(params: JSONObject, text: str) -> bool:
+    """Whether the person's text is what was asked for; it is passed on as it is (presenter.md, Neutralizing)."""
+    longest, multiline = params["maxLength"], params["multiline"]
+    assert isinstance(longest, int)
+    return 0 < len(text) <= longest and (multiline is True or "\n" not in text)
 
 
 def _change(draft: Draft, request: Request) -> Request:

@@ -16,7 +16,14 @@ from protocols.companion.capabilities import (
     Tone,
 )
 from protocols.errors import InvalidValue
-from protocols.members import array, integer
+from protocols.members import array, integer, number
+
+
+@attrs.frozen(kw_only=True)
+class Animation:
+    """Params of animation.play; whether the character has the expression is for its own list to say (CP-2.15)."""
+
+    expression: str = members.text(1, 128)
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -27,6 +34,16 @@ class Notice:
     title: str | None = members.text(1, 160, absent=True)
     tone: Tone = Tone.INFORMATION
     display_ms: int = integer(1_000, 60_000, default=8_000)
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class Progress:
+    """Params of progress.track; `fraction` None: how much is done is not known."""
+
+    title: str = members.text(1, 160)
+    fraction: float | None = number(0, 1, default=None)
+    detail: str = members.text(0, 2_000, default="")
+    tone: Tone = Tone.INFORMATION
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -56,7 +73,36 @@ class ChoiceResult:
     selected_id: str
 
 
+@attrs.frozen(kw_only=True, repr=False)
+class AskText:
+    """Params of interaction.ask_text; `max_length` counts code points."""
+
+    title: str = members.text(1, 160)
+    placeholder: str = members.text(0, 160, default="")
+    multiline: bool = False
+    max_length: int = integer(1, 4_000, default=1_000)
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class AskTextResult:
+    """Result of interaction.ask_text: what the person wrote, not empty and not trimmed."""
+
+    text: str
+
+
 _CHARACTER = Character("aion", "Aion")
+
+ANIMATION_PLAY = Capability(
+    id="animation.play",
+    version="0.1.0",
+    description="Plays one of the character's expressions. Completed means that it has run its course.",
+    characters=(_CHARACTER.id,),
+    kind=Kind.ANIMATION,
+    params=Animation,
+    required_scopes=("animate",),
+    completion="finished",
+    limits=CapabilityLimits(min_timeout_ms=1_000, max_timeout_ms=60_000),
+)
 
 NOTICE_SHOW = Capability(
     id="notice.show",
@@ -69,6 +115,19 @@ NOTICE_SHOW = Capability(
     completion="presented",
     pause_display_on=("hover", "focus"),
     limits=CapabilityLimits(min_timeout_ms=1_000, max_timeout_ms=600_000),
+)
+
+PROGRESS_TRACK = Capability(
+    id="progress.track",
+    version="0.1.0",
+    description="Shows how far a piece of work has come. Completed means that its caller has said so.",
+    characters=(_CHARACTER.id,),
+    kind=Kind.PROGRESS,
+    params=Progress,
+    required_scopes=("notify",),
+    updatable_fields=("fraction", "detail", "tone", "finished"),
+    completion="finished",
+    limits=CapabilityLimits(min_timeout_ms=1_000, max_timeout_ms=86_400_000),
 )
 
 INTERACTION_CHOOSE = Capability(
@@ -85,8 +144,24 @@ INTERACTION_CHOOSE = Capability(
     limits=CapabilityLimits(min_timeout_ms=1_000, max_timeout_ms=3_600_000),
 )
 
+INTERACTION_ASK_TEXT = Capability(
+    id="interaction.ask_text",
+    version="0.1.0",
+    description="Asks the person to write a text.",
+    characters=(_CHARACTER.id,),
+    kind=Kind.INTERACTION,
+    interaction=Interaction.TEXT,
+    params=AskText,
+    result=AskTextResult,
+    required_scopes=("interact",),
+    completion="user_response",
+    limits=CapabilityLimits(min_timeout_ms=1_000, max_timeout_ms=3_600_000),
+)
+
+_CORE = (ANIMATION_PLAY, NOTICE_SHOW, PROGRESS_TRACK, INTERACTION_CHOOSE, INTERACTION_ASK_TEXT)
+
 CATALOG = Catalog.of(
     characters=(_CHARACTER,),
-    styles=(Style("default", "Default", (NOTICE_SHOW.id, INTERACTION_CHOOSE.id)),),
-    capabilities=(NOTICE_SHOW, INTERACTION_CHOOSE),
+    styles=(Style("default", "Default", tuple(capability.id for capability in _CORE)),),
+    capabilities=_CORE,
 )
