@@ -11,6 +11,14 @@ from protocols.implementation import VERSION
 
 
 @attrs.frozen
+class SkippedPack:
+    """A character pack that could not be taken in: the name of its folder, and why."""
+
+    name: str
+    reason: str
+
+
+@attrs.frozen
 class Environment:
     """The policies of the configuration, the identity of this run, and what can be asked for in it."""
 
@@ -18,5 +26,8 @@ class Environment:
     runtime_instance_id: str
     boot_id: str
     catalog: Catalog = CATALOG
+    loaded_packs: tuple[str, ...] = ()
+    """The folders of the character packs whose entries are in the catalog."""
+    skipped_packs: tuple[SkippedPack, ...] = ()
     implementation_name: str = "companion-broker"
     implementation_version: str = VERSION

@@ -11,13 +11,14 @@ from contextlib import suppress
 from handlers.companion import capacity, lifecycle, scheduler
 from handlers.companion.availability import unavailable
 from handlers.companion.calls import declined, for_client
+from handlers.companion.resolve import resolve
 from handlers.companion.rows import REQUESTS, Client, Request, idempotency_index
 from handlers.companion.snapshots import snapshot
 from handlers.connections import caller
 from handlers.events import Call
 from handlers.rule import Draft, Now, new_id
 from protocols.canonical_json import canonical, digest
-from protocols.companion.capabilities import Capability, Catalog, Character, Style
+from protocols.companion.capabilities import Capability
 from protocols.companion.messages import CreateRequest, Snapshot
 from protocols.companion.states import State
 from protocols.errors import InvalidValue
@@ -29,8 +30,7 @@ from protocols.refusal import ErrorCode
 def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) -> Snapshot:
     """Accept a request, or find the one that this very call has made before."""
     asked = call.message
-    catalog = draft.environment.catalog
-    capability = catalog.capabilities.get(asked.capability)
+    capability = draft.environment.catalog.capabilities.get(asked.capability)
     fingerprint = _fingerprint(asked, capability)
     made_before = _made_before(draft, client, asked, fingerprint, now)
     if made_before is not None:
@@ -38,10 +38,9 @@ def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) ->
     if capability is None:
         raise declined(ErrorCode.UNSUPPORTED_CAPABILITY, "no such capability")
     _check_scope(client, capability)
-    params = _checked_params(asked, capability)
-    character = _character(catalog, asked, capability)
-    style = _style(catalog, asked, capability)
-    _check_available(draft, capability)
+    resolved = resolve(draft, asked, capability, _checked_params(asked, capability))
+    deed = resolved.deed
+    _check_available(draft, deed.capability)
     order = capacity.place(draft, client)
     asker = caller(draft, call.ref)
     assert asker is not None  # the client was read from its row
@@ -49,16 +48,17 @@ def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) ->
         id=new_id(call.seed, "request"),
         client_id=client.id,
         capability=capability.id,
-        params=canonical(params).decode(),
+        params=canonical(deed.params).decode(),
         fingerprint=fingerprint,
         timeout_ms=asked.timeout_ms,
         state=State.QUEUED,
         created_at=now.wall,
         deadline_at=now.wall + asked.timeout_ms,
         deadline=now.elapsed + asked.timeout_ms,
-        resolved_capability=capability.id,
-        resolved_character=character.id,
-        resolved_style=style.id,
+        resolved_capability=deed.capability.id,
+        resolved_character=deed.character.id,
+        resolved_style=resolved.style.id,
+        substitution=resolved.substitution,
         runtime_instance_id=draft.environment.runtime_instance_id,
         idempotency_key=asked.idempotency_key,
         task_id=asked.task_id,
@@ -116,29 +116,6 @@ def _checked_params(asked: CreateRequest, capability: Capability) -> JSONObject:
         capability.check_timeout(asked.timeout_ms)
         return params
     raise inner
-
-
-def _character(catalog: Catalog, asked: CreateRequest, capability: Capability) -> Character:
-    if asked.character is None:
-        character = catalog.default_character
-    elif asked.character in catalog.characters:
-        character = catalog.characters[asked.character]
-    else:
-        raise InvalidValue("character", "unknown character")
-    if character.id not in capability.characters:
-        raise declined(ErrorCode.UNSUPPORTED_CAPABILITY, "the character does not support this capability")
-    return character
-
-
-def _style(catalog: Catalog, asked: CreateRequest, capability: Capability) -> Style:
-    """The style that was named, or the default one.  No style declares a substitute, so allowSubstitution
-    cannot change the outcome (CP-2.16)."""
-    if asked.style is None:
-        return catalog.default_style(capability)
-    style = catalog.styles.get(asked.style)
-    if style is None or capability.id not in style.capabilities:
-        raise declined(ErrorCode.UNSUPPORTED_STYLE, "no such style for this capability")
-    return style
 
 
 def _check_available(draft: Draft, capability: Capability) -> None:

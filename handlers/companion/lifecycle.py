@@ -11,7 +11,7 @@ from __future__ import annotations
 import attrs
 
 from handlers.companion import waits
-from handlers.companion.rows import DISPLAYS, REQUESTS, Display, Request, capability_of
+from handlers.companion.rows import DISPLAYS, REDUCED_MOTION, REQUESTS, Display, Request, capability_of
 from handlers.companion.snapshots import stored_object
 from handlers.presenter import showing
 from handlers.rule import Draft, Now
@@ -71,6 +71,14 @@ def hold_display(draft: Draft, request: Request, held: bool, now: Now) -> None:
         draft.put(DISPLAYS, attrs.evolve(display, until=None, left=display.until - now.elapsed))
     elif not held and display.until is None:
         draft.put(DISPLAYS, attrs.evolve(display, until=now.elapsed + display.left, left=0))
+
+
+def draw_still(draft: Draft, request: Request, now: Now) -> Request:
+    """An open request is drawn without motion from here on; its record says so, like any substitution."""
+    reasons = filter(None, (request.substitution, REDUCED_MOTION))
+    changed = _change(draft, attrs.evolve(request, substitution=",".join(reasons)))
+    showing.update(draft, changed, now)
+    return changed
 
 
 def finish(

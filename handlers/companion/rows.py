@@ -34,13 +34,17 @@ CLIENTS: Table[Client] = Table(
 )
 
 
+REDUCED_MOTION = "reduced_motion"
+"""The reason of a substitution that no caller has to allow."""
+
+
 @attrs.frozen
 class Request:
     """One request and its outcome.  `*_at` are wall milliseconds, `deadline` is elapsed milliseconds.
 
-    `params` is canonical JSON with the defaults filled in; `fingerprint` is the digest of the normalized
-    parameters of create (companion.md, Requests); `result` is canonical JSON or None.  `program` and `pid` are
-    the kernel's word on who asked; None where it cannot tell.
+    `params` is canonical JSON of what the resolved capability takes, with the defaults filled in; `fingerprint` is
+    the digest of the normalized parameters of create (companion.md, Requests); `result` is canonical JSON or None.
+    `program` and `pid` are the kernel's word on who asked; None where it cannot tell.
     """
 
     id: str
@@ -74,6 +78,11 @@ class Request:
     def ended(self) -> bool:
         """Whether the state is terminal; it never changes again (CP-3.4)."""
         return is_terminal(self.state)
+
+    @property
+    def still(self) -> bool:
+        """Whether it is drawn without motion, because the person wants less of it."""
+        return self.substitution is not None and REDUCED_MOTION in self.substitution.split(",")
 
 
 def capability_of(draft: Draft, request: Request) -> Capability:
@@ -170,11 +179,18 @@ WAITS: Table[Wait] = Table(
 
 @attrs.frozen
 class Settings:
-    """What the user has said, and a restart must not forget.  `access` None: what the configuration says."""
+    """What the user has said, and a restart must not forget.
+
+    `access` None: what the configuration says.  `character` None: the catalog's first.
+    """
 
     access: bool | None = None
     hidden: bool = False
     paused: bool = False
+    character: str | None = None
+    reduced_motion: bool = False
+    sound: bool = False
+    language: str = "en"
     revision: int = 0
 
 

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import attrs
 
-from handlers.companion.lifecycle import finish
+from handlers.companion.lifecycle import draw_still, finish
 from handlers.companion.rows import REQUESTS, SETTINGS, SETTINGS_KEY, Settings, capability_of
 from handlers.connections import CONNECTIONS
 from handlers.events import Hangup
 from handlers.rule import Draft, Now
+from protocols.companion.capabilities import Capability
+from protocols.companion.characters import Character
 from protocols.companion.states import Step
+from protocols.errors import InvalidValue
+from protocols.presenter.messages import Setting
 
 
 def settings(draft: Draft) -> Settings:
@@ -27,6 +31,32 @@ def access_enabled(draft: Draft) -> bool:
     """The last explicit act of the user, else what the configuration says (CP-5.1)."""
     access = settings(draft).access
     return draft.environment.policy.access_enabled if access is None else access
+
+
+def current_character(draft: Draft) -> Character:
+    """The one that the user has chosen, else the first; one whose pack has gone meanwhile counts as not chosen."""
+    catalog = draft.environment.catalog
+    return catalog.characters.get(settings(draft).character or "") or catalog.default_character
+
+
+def wants_stillness(draft: Draft, capability: Capability) -> bool:
+    """Whether the person's wish for less motion changes how the capability is drawn."""
+    return settings(draft).reduced_motion and capability.reduced_motion == "still"
+
+
+def change(draft: Draft, setting: Setting, now: Now) -> None:
+    """The person's choices, as far as they are named.  Raises InvalidValue for a character that there is not.
+
+    Who wants less motion wants it at once: what is open is drawn still from here on, and its record says so.
+    """
+    if setting.character is not None and setting.character not in draft.environment.catalog.characters:
+        raise InvalidValue("setting.character", "unknown character")
+    named = {name: value for name, value in attrs.asdict(setting).items() if value is not None}
+    _set(draft, attrs.evolve(settings(draft), **named))
+    for request in draft.all(REQUESTS):
+        moves = not request.ended and not request.still
+        if moves and wants_stillness(draft, capability_of(draft, request)):
+            draw_still(draft, request, now)
 
 
 def hide(draft: Draft, now: Now) -> None:

@@ -54,9 +54,9 @@ def _settings(draft: Draft) -> Settings:
         visible=not said.hidden,
         paused=said.paused,
         access_enabled=access_enabled(draft),
-        language="en",
-        reduced_motion=False,
-        sound=False,
+        language=said.language,
+        reduced_motion=said.reduced_motion,
+        sound=said.sound,
     )
 
 

@@ -48,7 +48,8 @@ def present(draft: Draft, request: Request, showing: Showing, now: Now, message:
         character=request.resolved_character,
         style=request.resolved_style,
         tone=shown.tone,
-        expression=_text(params, "expression"),
+        expression=_text(params, "expression") or _worn(draft, request),
+        motion="still" if request.still else None,
         title=shown.title,
         text=shown.text,
         detail=shown.detail,
@@ -91,6 +92,12 @@ def confirmation(draft: Draft, pairing: Pairing) -> ConfirmPairing:
         retention_hours=shown.retention_hours,
         expires_at=rfc3339(pairing.expires_at),
     )
+
+
+def _worn(draft: Draft, request: Request) -> str | None:
+    """The character's own expression for this capability (CP-2.15)."""
+    character = draft.environment.catalog.characters[request.resolved_character]
+    return character.wears.get(request.resolved_capability)
 
 
 def _text(params: JSONObject, name: str) -> str | None:

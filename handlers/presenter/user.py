@@ -9,7 +9,7 @@ from handlers.events import Call, Reply
 from handlers.rule import Draft, Now
 from protocols.errors import InvalidValue
 from protocols.jsonrpc_session import invalid_params
-from protocols.presenter.messages import Action, Done, User
+from protocols.presenter.messages import Action, Done, Setting, User
 from protocols.refusal import ErrorCode, Refused
 
 _SETTINGS: Mapping[Action, Callable[[Draft, Now], None]] = {
@@ -29,6 +29,8 @@ def user(draft: Draft, call: Call[User], now: Now) -> None:
     body: Done | Refused = Done()
     if change is not None:
         change(draft, now)
+    elif said.action == "set" and said.setting is not None:
+        body = _set(draft, said.setting, now)
     elif said.action == "revoke" and said.client_id is not None:
         if not clients.revoke(draft, said.client_id, now):
             body = Refused(ErrorCode.NOT_FOUND, "no such client")
@@ -40,8 +42,18 @@ def user(draft: Draft, call: Call[User], now: Now) -> None:
     draft.effect(Reply(call.ref, body))
 
 
+def _set(draft: Draft, setting: Setting, now: Now) -> Done | Refused:
+    try:
+        settings.change(draft, setting, now)
+    except InvalidValue as error:
+        return invalid_params(error)
+    return Done()
+
+
 def _cannot(said: User) -> Refused:
     if said.action in ("revoke", "narrow"):
         missing = "clientId" if said.client_id is None else "scopes"
         return invalid_params(InvalidValue(missing, "missing"))
+    if said.action == "set":
+        return invalid_params(InvalidValue("setting", "missing"))
     return invalid_params(InvalidValue("action", "not available"))

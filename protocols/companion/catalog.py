@@ -9,12 +9,12 @@ from protocols.companion.capabilities import (
     Capability,
     CapabilityLimits,
     Catalog,
-    Character,
     Interaction,
     Kind,
-    Style,
+    Substitute,
     Tone,
 )
+from protocols.companion.characters import Character, Expression, Style
 from protocols.errors import InvalidValue
 from protocols.members import array, integer, number
 
@@ -90,25 +90,30 @@ class AskTextResult:
     text: str
 
 
-_CHARACTER = Character("aion", "Aion")
+@attrs.frozen(kw_only=True)
+class NoParams:
+    """Params of a capability that takes none."""
+
+
+ANIMATION_LIMITS = CapabilityLimits(min_timeout_ms=1_000, max_timeout_ms=60_000)
 
 ANIMATION_PLAY = Capability(
     id="animation.play",
     version="0.1.0",
     description="Plays one of the character's expressions. Completed means that it has run its course.",
-    characters=(_CHARACTER.id,),
     kind=Kind.ANIMATION,
     params=Animation,
     required_scopes=("animate",),
     completion="finished",
-    limits=CapabilityLimits(min_timeout_ms=1_000, max_timeout_ms=60_000),
+    reduced_motion="still",
+    names_expression=True,
+    limits=ANIMATION_LIMITS,
 )
 
 NOTICE_SHOW = Capability(
     id="notice.show",
     version="0.1.0",
     description="Shows a short text for a while. Completed means shown as agreed, not read.",
-    characters=(_CHARACTER.id,),
     kind=Kind.NOTICE,
     params=Notice,
     required_scopes=("notify",),
@@ -121,7 +126,6 @@ PROGRESS_TRACK = Capability(
     id="progress.track",
     version="0.1.0",
     description="Shows how far a piece of work has come. Completed means that its caller has said so.",
-    characters=(_CHARACTER.id,),
     kind=Kind.PROGRESS,
     params=Progress,
     required_scopes=("notify",),
@@ -134,7 +138,6 @@ INTERACTION_CHOOSE = Capability(
     id="interaction.choose",
     version="0.1.0",
     description="Asks the person to choose one of two to five options.",
-    characters=(_CHARACTER.id,),
     kind=Kind.INTERACTION,
     interaction=Interaction.CHOICE,
     params=Choice,
@@ -148,7 +151,6 @@ INTERACTION_ASK_TEXT = Capability(
     id="interaction.ask_text",
     version="0.1.0",
     description="Asks the person to write a text.",
-    characters=(_CHARACTER.id,),
     kind=Kind.INTERACTION,
     interaction=Interaction.TEXT,
     params=AskText,
@@ -158,10 +160,54 @@ INTERACTION_ASK_TEXT = Capability(
     limits=CapabilityLimits(min_timeout_ms=1_000, max_timeout_ms=3_600_000),
 )
 
-_CORE = (ANIMATION_PLAY, NOTICE_SHOW, PROGRESS_TRACK, INTERACTION_CHOOSE, INTERACTION_ASK_TEXT)
-
-CATALOG = Catalog.of(
-    characters=(_CHARACTER,),
-    styles=(Style("default", "Default", tuple(capability.id for capability in _CORE)),),
-    capabilities=_CORE,
+STRETCH = Capability(
+    id="vendor.dev.companion-broker.stretch",
+    version="0.1.0",
+    description="Stretches from nose to tail, as cats do.",
+    kind=Kind.ANIMATION,
+    params=NoParams,
+    required_scopes=("animate",),
+    completion="finished",
+    reduced_motion="still",
+    substitute=Substitute(capability=ANIMATION_PLAY.id, params={"expression": "happy"}),
+    limits=ANIMATION_LIMITS,
 )
+"""A capability of one character only (CP-2.15): anybody else looks happy instead, where the caller allows it."""
+
+_CORE = (ANIMATION_PLAY, NOTICE_SHOW, PROGRESS_TRACK, INTERACTION_CHOOSE, INTERACTION_ASK_TEXT)
+_ALL = (*_CORE, STRETCH)
+
+
+def _faces(*ids: str) -> dict[str, Expression]:
+    return {id: Expression() for id in ids}
+
+
+AION = Character(
+    "aion",
+    "Aion",
+    capabilities=tuple(capability.id for capability in _CORE),
+    expressions=_faces("neutral", "happy", "sad", "surprised", "greeting", "thinking", "attentive"),
+    wears={
+        NOTICE_SHOW.id: "greeting",
+        PROGRESS_TRACK.id: "thinking",
+        INTERACTION_CHOOSE.id: "attentive",
+        INTERACTION_ASK_TEXT.id: "attentive",
+    },
+)
+MOMO = Character(
+    "momo",
+    "Momo",
+    capabilities=tuple(capability.id for capability in _ALL if capability is not PROGRESS_TRACK),
+    expressions=_faces("neutral", "happy", "sad", "greeting", "curious", "sleepy", "stretching"),
+    wears={
+        NOTICE_SHOW.id: "greeting",
+        INTERACTION_CHOOSE.id: "curious",
+        INTERACTION_ASK_TEXT.id: "curious",
+        STRETCH.id: "stretching",
+    },
+)
+
+DEFAULT_STYLE = Style("default", "Default", tuple(capability.id for capability in _ALL))
+COMPACT_STYLE = Style("compact", "Compact", (NOTICE_SHOW.id, PROGRESS_TRACK.id))
+
+CATALOG = Catalog.of(characters=(AION, MOMO), styles=(DEFAULT_STYLE, COMPACT_STYLE), capabilities=_ALL)

@@ -7,6 +7,7 @@ of a message (`protocols.presenter.picture`).
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeAlias
 
 import attrs
@@ -58,6 +59,7 @@ class Present:
     """Draw this; what `digest` covers must all be on the screen before `presented` is reported.
 
     `queued` counts the requests that wait for a place; `remaining_ms` is the time until the deadline.
+    `expression` is the character's face for it; `motion` still: nothing of it may move, as its owner was told.
     """
 
     request_id: str
@@ -71,6 +73,7 @@ class Present:
     style: str
     tone: Tone | None = absent()
     expression: str | None = absent()
+    motion: Literal["still"] | None = absent()
     title: str | None = absent()
     text: str | None = absent()
     detail: str | None = absent()
@@ -272,6 +275,26 @@ Action: TypeAlias = Literal[
 ]
 
 
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+"""The BCP 47 tags that people use: en, zh, zh-Hant, pt-BR."""
+
+
+@attrs.frozen(kw_only=True)
+class Setting:
+    """What the person sets; what is absent stays as it is."""
+
+    character: str | None = text(1, 128, absent=True)
+    reduced_motion: bool | None = absent()
+    sound: bool | None = absent()
+    language: str | None = text(2, 35, absent=True)
+
+    def __attrs_post_init__(self) -> None:
+        if not any(value is not None for value in attrs.astuple(self)):
+            raise InvalidValue("", "nothing is set")
+        if self.language is not None and not _LANGUAGE.fullmatch(self.language):
+            raise InvalidValue("language", "not a language tag")
+
+
 @attrs.frozen(kw_only=True)
 class User:
     """Something that the person does outside of any request; only here may anything be loosened."""
@@ -280,7 +303,7 @@ class User:
     client_id: str | None = text(1, 128, absent=True)
     scopes: tuple[Scope, ...] | None = array(0, 4, absent=True)
     seconds: int | None = integer(1, 31_536_000, absent=True)
-    setting: JSONObject | None = absent()
+    setting: Setting | None = absent()
 
 
 @attrs.frozen

@@ -8,8 +8,9 @@ import pytest
 
 from handlers.companion.rows import REQUESTS, SETTINGS, Settings
 from handlers.policy import Limits
-from protocols.companion.capabilities import Catalog, Character, Interaction, Kind, Style
+from protocols.companion.capabilities import Catalog, Interaction, Kind
 from protocols.companion.catalog import CATALOG
+from protocols.companion.characters import Character, Style
 from protocols.companion.messages import CreateRequest, Snapshot
 from protocols.companion.states import State
 from protocols.json_values import JSON, JSONObject

@@ -9,8 +9,11 @@ import pytest
 from handlers.companion.rows import CLIENTS, SETTINGS, SETTINGS_KEY
 from protocols.companion.pairing import PairingRequest
 from protocols.companion.states import State
-from protocols.presenter.messages import Dismiss, Done, List, Listing
+from protocols.errors import InvalidValue
+from protocols.json_values import JSONObject
+from protocols.presenter.messages import Dismiss, Done, List, Listing, Setting, Settings, User
 from protocols.refusal import ErrorCode, Refused
+from protocols.structure import structure
 from protocols.timestamps import rfc3339
 from tests.support.stage import Screen, Stage, choice
 
@@ -58,6 +61,54 @@ def test_the_person_tightens_and_loosens(
     assert (said.access, said.hidden, said.paused) == members
 
 
+def test_what_the_person_sets_reaches_the_presenter_and_outlives_a_restart(
+    stage: Stage, screen: Screen
+) -> None:
+    told: dict[str, Any] = {
+        "visible": True,
+        "paused": False,
+        "access_enabled": True,
+        "language": "en",
+        "reduced_motion": False,
+        "sound": False,
+    }
+    assert screen.news() == [Settings(**told)]
+    changes: list[tuple[str, Any]] = [("reduced_motion", True), ("sound", True), ("language", "zh-Hant")]
+    for name, value in changes:
+        told[name] = value
+        assert screen.user("set", setting=Setting(**{name: value})) == Done()
+        assert screen.news() == [Settings(**told)]
+    stage.start()
+    assert stage.presenter().news() == [Settings(**told)]
+
+
+def test_setting_what_is_set_already_changes_nothing(stage: Stage, screen: Screen) -> None:
+    screen.user("set", setting=Setting(sound=True))
+    before = stage.row(SETTINGS, SETTINGS_KEY)
+    screen.user("set", setting=Setting(sound=True))
+    assert stage.row(SETTINGS, SETTINGS_KEY) == before
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {},
+        {"character": ""},
+        {"reducedMotion": "yes"},
+        {"sound": 1},
+        {"volume": 3},
+        {"language": "e"},
+        {"language": "EN"},
+        {"language": "en_US"},
+        {"language": "en\n"},
+        {"language": "x" * 36},
+    ],
+)
+def test_what_is_no_setting_does_not_reach_the_handlers(setting: JSONObject) -> None:
+    with pytest.raises(InvalidValue):
+        structure(User, {"action": "set", "setting": setting})
+
+
 @pytest.mark.requirement("CP-4.14", "CP-5.1")
 def test_revoke_ends_what_the_client_has_open(stage: Stage, screen: Screen) -> None:
     agent = stage.client()
@@ -83,7 +134,8 @@ def test_narrow_leaves_what_remains(stage: Stage, screen: Screen) -> None:
         ("narrow", {"client_id": "nobody"}, ErrorCode.INVALID_PARAMS),
         ("mute", {"client_id": "nobody", "seconds": 60}, ErrorCode.INVALID_PARAMS),
         ("clear_records", {}, ErrorCode.INVALID_PARAMS),
-        ("set", {"setting": {}}, ErrorCode.INVALID_PARAMS),
+        ("set", {}, ErrorCode.INVALID_PARAMS),
+        ("set", {"setting": Setting(character="nobody")}, ErrorCode.INVALID_PARAMS),
     ],
 )
 def test_what_cannot_be_done_is_refused(

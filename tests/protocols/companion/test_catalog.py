@@ -9,13 +9,21 @@ import pytest
 from protocols.companion.capabilities import (
     Capability,
     Catalog,
-    Character,
     Interaction,
     Kind,
-    Style,
+    Substitute,
     Tone,
 )
-from protocols.companion.catalog import CATALOG, INTERACTION_CHOOSE, NOTICE_SHOW
+from protocols.companion.catalog import (
+    AION,
+    ANIMATION_PLAY,
+    CATALOG,
+    INTERACTION_CHOOSE,
+    MOMO,
+    NOTICE_SHOW,
+    STRETCH,
+)
+from protocols.companion.characters import Character, Expression, Style
 from protocols.errors import InvalidValue
 from protocols.json_values import JSON, JSONObject
 from protocols.structure import json_schema, unstructure
@@ -29,7 +37,7 @@ def choice(**members: JSON) -> JSONObject:
 
 @pytest.mark.requirement("CP-2.13")
 def test_the_schemas_of_choose_are_exactly_the_originals() -> None:
-    described = INTERACTION_CHOOSE.describe()
+    described = CATALOG.descriptions["interaction.choose"]
     assert described.input_schema == {
         "type": "object",
         "properties": {
@@ -62,13 +70,13 @@ def test_the_schemas_of_choose_are_exactly_the_originals() -> None:
 
 @pytest.mark.requirement("CP-2.6", "CP-2.9")
 def test_a_description_has_every_field_that_a_capability_must_declare() -> None:
-    written = unstructure(INTERACTION_CHOOSE.describe())
+    written = unstructure(CATALOG.descriptions["interaction.choose"])
     assert isinstance(written, dict)
     assert {name: value for name, value in written.items() if not name.endswith("Schema")} == {
         "id": "interaction.choose",
         "version": "0.1.0",
         "description": INTERACTION_CHOOSE.description,
-        "characters": ["aion"],
+        "characters": ["aion", "momo"],
         "kind": "interaction",
         "interaction": "choice",
         "requiredScopes": ["interact"],
@@ -81,19 +89,31 @@ def test_a_description_has_every_field_that_a_capability_must_declare() -> None:
         "evictable": False,
         "pauseDisplayOn": [],
         "reducedMotion": "same",
+        "substitute": None,
         "limits": {"minTimeoutMs": 1000, "maxTimeoutMs": 3600000},
     }
 
 
 @pytest.mark.requirement("CP-2.9")
 def test_no_business_output_is_said_and_not_left_out() -> None:
-    assert NOTICE_SHOW.describe().output_schema == {"type": "null"}
+    assert CATALOG.descriptions["notice.show"].output_schema == {"type": "null"}
+
+
+@pytest.mark.requirement("CP-2.9")
+def test_empty_parameters_are_said_and_not_left_out() -> None:
+    assert CATALOG.descriptions[STRETCH.id].input_schema == {
+        "type": "object",
+        "properties": {},
+        "required": [],
+        "additionalProperties": False,
+    }
 
 
 @pytest.mark.requirement("CP-2.2")
 @pytest.mark.parametrize("capability", CATALOG.capabilities.values(), ids=lambda capability: capability.id)
 def test_the_described_schema_is_the_one_that_checks(capability: Capability) -> None:
-    described = capability.describe()
+    described = CATALOG.descriptions[capability.id]
+    assert isinstance(capability.params, type)
     assert described.input_schema == json_schema(capability.params)
     jsonschema.Draft202012Validator.check_schema(described.input_schema)
     jsonschema.Draft202012Validator.check_schema(described.output_schema)
@@ -184,15 +204,24 @@ def test_kinds_and_interactions_are_the_originals_words() -> None:
     assert [interaction.value for interaction in Interaction] == ["none", "choice", "text"]
 
 
+def catalog(character: Character, *capabilities: Capability) -> Catalog:
+    ids = tuple(capability.id for capability in capabilities)
+    return Catalog.of((character,), (Style("default", "Default", ids),), capabilities)
+
+
 @pytest.mark.requirement("CP-7.1")
 def test_the_catalog_revision_changes_with_the_content_and_only_with_it() -> None:
-    def catalog(name: str, capability: Capability) -> Catalog:
-        return Catalog.of((Character("aion", name),), (Style("default", "Default", ()),), (capability,))
-
-    revision = catalog("Aion", NOTICE_SHOW).revision
-    assert catalog("Aion", NOTICE_SHOW).revision == revision
-    assert catalog("Other", NOTICE_SHOW).revision != revision
-    assert catalog("Aion", attrs.evolve(NOTICE_SHOW, version="0.1.1")).revision != revision
+    plain = Character("aion", "Aion")
+    revision = catalog(plain, NOTICE_SHOW).revision
+    assert catalog(plain, NOTICE_SHOW).revision == revision
+    others = [
+        catalog(Character("aion", "Other"), NOTICE_SHOW),
+        catalog(Character("aion", "Aion", (NOTICE_SHOW.id,)), NOTICE_SHOW),
+        catalog(Character("aion", "Aion", (), {"happy": Expression()}), NOTICE_SHOW),
+        catalog(plain, attrs.evolve(NOTICE_SHOW, version="0.1.1")),
+        catalog(plain, NOTICE_SHOW, INTERACTION_CHOOSE),
+    ]
+    assert len({revision, *(other.revision for other in others)}) == 1 + len(others)
 
 
 def test_a_catalog_has_no_id_twice_and_no_id_that_leads_nowhere() -> None:
@@ -200,13 +229,73 @@ def test_a_catalog_has_no_id_twice_and_no_id_that_leads_nowhere() -> None:
     for characters, styles, capabilities in (
         ((character, character), (style,), ()),
         ((character,), (Style("default", "Default", ("no.such",)),), ()),
-        ((), (style,), (NOTICE_SHOW,)),
+        ((character,), (style,), (NOTICE_SHOW,)),
+        ((Character("aion", "Aion", ("no.such",)),), (style,), ()),
+        ((Character("aion", "Aion", (), {}, {"no.such": "happy"}),), (style,), ()),
     ):
         with pytest.raises(ValueError, match="id"):
             Catalog.of(characters, styles, capabilities)
 
 
-def test_every_capability_has_a_character_and_a_style() -> None:
-    for capability in CATALOG.capabilities.values():
-        assert set(capability.characters) <= set(CATALOG.characters)
-        assert capability.id in CATALOG.default_style(capability).capabilities
+def test_a_character_wears_only_what_it_has() -> None:
+    with pytest.raises(ValueError, match="id"):
+        catalog(Character("aion", "Aion", (NOTICE_SHOW.id,), {}, {NOTICE_SHOW.id: "happy"}), NOTICE_SHOW)
+
+
+@pytest.mark.requirement("CP-2.16")
+def test_a_substitute_gives_the_same_guarantee() -> None:
+    def with_substitute(id: str, **params: JSON) -> Capability:
+        return attrs.evolve(STRETCH, substitute=Substitute(capability=id, params=params))
+
+    plain = Character("aion", "Aion")
+    catalog(plain, ANIMATION_PLAY, with_substitute("animation.play", expression="happy"))
+    for wrong in (
+        with_substitute("notice.show", text="x"),
+        with_substitute(STRETCH.id),
+        with_substitute("no.such"),
+    ):
+        with pytest.raises(ValueError, match=r"guarantee|no entry"):
+            catalog(plain, ANIMATION_PLAY, NOTICE_SHOW, wrong)
+    with pytest.raises(InvalidValue):
+        catalog(plain, ANIMATION_PLAY, with_substitute("animation.play"))
+
+
+@pytest.mark.requirement("CP-2.4", "CP-2.15")
+def test_the_built_in_characters_differ_in_what_they_support() -> None:
+    core = {id for id in CATALOG.capabilities if not id.startswith("vendor.")}
+    assert set(AION.capabilities) == core
+    assert set(MOMO.capabilities) == core - {"progress.track"} | {"vendor.dev.companion-broker.stretch"}
+    assert set(AION.expressions) & set(MOMO.expressions), "some expressions are general"
+    assert set(AION.expressions) ^ set(MOMO.expressions), "and some are not"
+    assert CATALOG.default_character is AION
+
+
+@pytest.mark.requirement("CP-2.15")
+def test_each_character_has_its_own_face_for_a_general_capability() -> None:
+    assert AION.wears["interaction.choose"] != MOMO.wears["interaction.choose"]
+
+
+@pytest.mark.requirement("CP-2.7")
+def test_a_style_says_what_it_applies_to_and_the_default_one_to_all() -> None:
+    assert set(CATALOG.default_style.capabilities) == set(CATALOG.capabilities)
+    compact = CATALOG.styles["compact"]
+    assert set(compact.capabilities) < set(CATALOG.capabilities)
+
+
+@pytest.mark.requirement("CP-2.10", "CP-2.15")
+def test_what_is_not_of_the_core_carries_a_namespace_and_asks_nobody_anything() -> None:
+    core = [id for id in CATALOG.capabilities if not id.startswith("vendor.")]
+    assert core == [
+        "animation.play",
+        "notice.show",
+        "progress.track",
+        "interaction.choose",
+        "interaction.ask_text",
+    ]
+    for id in CATALOG.capabilities.keys() - core:
+        assert CATALOG.capabilities[id].kind is Kind.ANIMATION
+
+
+def test_every_capability_has_a_character() -> None:
+    for description in CATALOG.descriptions.values():
+        assert description.characters
