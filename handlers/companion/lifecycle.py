@@ -44,9 +44,10 @@ def mark_presented(draft: Draft, request: Request, now: Now) -> Request:
     """The presenter reports that the request is on the screen: displayedAt, and an interaction awaits its
     user.
 
-    The display time of a notice begins.  A second report (after the presenter's restart) changes nothing.
+    The display time of a notice begins, or goes on.  A second report changes nothing else.
     """
     if request.displayed_at is not None:
+        _go_on_displaying(draft, request, now)
         return request
     capability = capability_of(draft, request)
     state = request.state
@@ -65,12 +66,41 @@ def hold_display(draft: Draft, request: Request, held: bool, now: Now) -> None:
     It stops only where the capability declares so; the request's deadline holds all the same.
     """
     display = draft.get(DISPLAYS, request.id)
-    if display is None:
+    if display is None or not display.on_screen:
         return
     if held and display.until is not None and capability_of(draft, request).pause_display_on:
         draft.put(DISPLAYS, attrs.evolve(display, until=None, left=display.until - now.elapsed))
     elif not held and display.until is None:
-        draft.put(DISPLAYS, attrs.evolve(display, until=now.elapsed + display.left, left=0))
+        draft.put(DISPLAYS, attrs.evolve(display, until=now.elapsed + display.left))
+
+
+def leave_display(draft: Draft, request_id: str, now: Now) -> None:
+    """The request is not on the screen any more, for a while: what is not seen uses up no display time (CP-3.6)."""
+    display = draft.get(DISPLAYS, request_id)
+    if display is not None and display.on_screen:
+        left = display.left if display.until is None else display.until - now.elapsed
+        draft.put(DISPLAYS, attrs.evolve(display, until=None, left=left, on_screen=False))
+
+
+def _go_on_displaying(draft: Draft, request: Request, now: Now) -> None:
+    display = draft.get(DISPLAYS, request.id)
+    if display is not None and not display.on_screen:
+        draft.put(DISPLAYS, attrs.evolve(display, until=now.elapsed + display.left, on_screen=True))
+
+
+def change_params(draft: Draft, request: Request, params: str, now: Now) -> Request:
+    """Other params, as canonical JSON: its bubble stays and shows them (CP-3.11)."""
+    changed = _change(draft, attrs.evolve(request, params=params))
+    showing.update(draft, changed, now)
+    return changed
+
+
+def complete_progress(draft: Draft, request: Request, params: str, now: Now) -> Request:
+    """Its owner says that the work is done.  One that had no place yet was running for no time at all: the table
+    knows no other way to completed."""
+    if request.state is State.QUEUED:
+        request = attrs.evolve(request, state=step(request.state, Step.HAND_OVER))
+    return finish(draft, attrs.evolve(request, params=params), now, Step.COMPLETE, "finished")
 
 
 def draw_still(draft: Draft, request: Request, now: Now) -> Request:

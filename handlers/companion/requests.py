@@ -17,7 +17,7 @@ from protocols.refusal import ErrorCode
 @for_client
 def get(draft: Draft, client: Client, call: Call[GetRequest], now: Now) -> Snapshot:
     """The request as it is now."""
-    return snapshot(_own(draft, client, call.message.request_id, now))
+    return snapshot(own(draft, client, call.message.request_id, now))
 
 
 @for_client
@@ -27,7 +27,7 @@ def wait(draft: Draft, client: Client, call: Call[WaitRequest], now: Now) -> Wai
     limit = draft.environment.policy.limits.max_wait_ms
     if asked.wait_ms > limit:
         raise InvalidValue("waitMs", "too large", limit)
-    request = _own(draft, client, asked.request_id, now)
+    request = own(draft, client, asked.request_id, now)
     if asked.after_revision > request.revision:
         raise InvalidValue("afterRevision", "too large", request.revision)
     if request.ended or request.revision > asked.after_revision or asked.wait_ms == 0:
@@ -39,14 +39,14 @@ def wait(draft: Draft, client: Client, call: Call[WaitRequest], now: Now) -> Wai
 @for_client
 def cancel(draft: Draft, client: Client, call: Call[CancelRequest], now: Now) -> Snapshot:
     """Withdraw the request; one that has ended stays as it is (CP-3.10)."""
-    request = _own(draft, client, call.message.request_id, now)
+    request = own(draft, client, call.message.request_id, now)
     if not request.ended:
         request = lifecycle.finish(draft, request, now, Step.CANCEL, "cancelled_by_client")
     return snapshot(request)
 
 
-def _own(draft: Draft, client: Client, request_id: str, now: Now) -> Request:
-    """The client's own request; somebody else's is as unknown as none (CP-6.8)."""
+def own(draft: Draft, client: Client, request_id: str, now: Now) -> Request:
+    """The client's own request as it is now; somebody else's is as unknown as none (CP-6.8): Declined."""
     request = lifecycle.current(draft, request_id, now)
     if request is None or request.client_id != client.id:
         raise declined(ErrorCode.NOT_FOUND, "no such request")

@@ -13,6 +13,7 @@ from handlers.companion.rows import (
     TURN,
     WAITS,
 )
+from handlers.companion.update import update
 from handlers.events import Closed, Started
 from handlers.routes import Routes, merge
 from protocols.companion.messages import (
@@ -22,6 +23,7 @@ from protocols.companion.messages import (
     DescribeRuntime,
     GetRequest,
     Hello,
+    UpdateRequest,
     WaitRequest,
 )
 
@@ -34,6 +36,7 @@ _REQUESTS = Routes(
         CreateRequest: create,
         GetRequest: requests.get,
         WaitRequest: requests.wait,
+        UpdateRequest: update,
         CancelRequest: requests.cancel,
     },
     due={

@@ -123,13 +123,14 @@ REQUESTS: Table[Request] = Table(
 class Display:
     """The display time of a notice, from the moment it was seen (CP-3.8).  No restart has to remember it.
 
-    It is over at `until` (elapsed milliseconds); None while the person holds it, with `left` milliseconds to
-    go.
+    It is over at `until` (elapsed milliseconds); None while it stands still, with `left` milliseconds to go: because
+    the person holds it or, `on_screen` false, because it is not on the screen.
     """
 
     request_id: str
     until: int | None
     left: int = 0
+    on_screen: bool = True
     revision: int = 0
 
 

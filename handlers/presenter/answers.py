@@ -2,6 +2,7 @@
 
 The checks come in the order of the protocol: too_late before the digest is looked at, then not_presented, stale,
 invalid, not_armed.  Whatever is not committed leaves the prompt as it is; no answer is ever invented (CP-3.5).
+Closing a progress means the same whatever fraction was drawn (docs/decisions/closing-a-progress.md).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def answer(draft: Draft, call: Call[Answer], now: Now) -> None:
     said = call.message
     request = current(draft, said.request_id, now)
     showing = shown_by(draft, call.ref, said.request_id)
-    refusal = _not_the_prompt(request, showing, said)
+    refusal = _not_the_prompt(draft, request, showing, said)
     if refusal is not None or request is None or showing is None:
         draft.effect(Reply(call.ref, refusal))
         return
@@ -42,7 +43,7 @@ def dismissed(draft: Draft, call: Call[Dismissed], now: Now) -> None:
     said = call.message
     request = current(draft, said.request_id, now)
     showing = shown_by(draft, call.ref, said.request_id)
-    refusal = _not_the_prompt(request, showing, said)
+    refusal = _not_the_prompt(draft, request, showing, said)
     if refusal is not None or request is None or showing is None:
         draft.effect(Reply(call.ref, refusal))
     elif not armed(draft, showing, said.input_started_ms, now):
@@ -70,14 +71,18 @@ def is_stale(showing: Showing, revision: int | None, digest: str) -> bool:
 
 
 def _not_the_prompt(
-    request: Request | None, showing: Showing | None, said: Answer | Dismissed
+    draft: Draft, request: Request | None, showing: Showing | None, said: Answer | Dismissed
 ) -> Outcome | None:
     """Why the input is not one to a prompt that stands, as far as that shows before it is looked at."""
     if request is not None and request.ended:
         return too_late(request.state.value, request.reason)
     if request is None or showing is None or showing.presented is None:
         return rejected("not_presented")
-    return rejected("stale") if is_stale(showing, said.revision, said.digest) else None
+    if isinstance(said, Dismissed) and capability_of(draft, request).kind is Kind.PROGRESS:
+        stale = said.revision > showing.picture
+    else:
+        stale = is_stale(showing, said.revision, said.digest)
+    return rejected("stale") if stale else None
 
 
 def _result(draft: Draft, request: Request, result: JSONObject) -> str | None:

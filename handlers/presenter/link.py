@@ -6,7 +6,7 @@ When it goes, its pictures wait for the next one (`handlers.presenter.showing.lo
 
 from __future__ import annotations
 
-from handlers.companion.lifecycle import hold_display
+from handlers.companion.lifecycle import leave_display
 from handlers.companion.rows import REQUESTS, SETTINGS
 from handlers.companion.settings import access_enabled, settings
 from handlers.events import Call, Closed, Push
@@ -35,9 +35,7 @@ def closed(draft: Draft, event: Closed, now: Now) -> None:
         pulse.end(draft)
     for shown in draft.all(SHOWINGS):
         if shown.connection == event.connection:
-            request = draft.get(REQUESTS, shown.id)
-            if request is not None:
-                hold_display(draft, request, False, now)
+            leave_display(draft, shown.id, now)
             showing.lose(draft, shown, now)
 
 

@@ -64,9 +64,9 @@ class Showing:
 
     `kind` says what `id` names: a REQUEST or a PAIRING.  `picture` is the revision that the last picture was
     made from, `digest` covers what must be on the screen, `connection` is the presenter's that it was sent to
-    (None: it has gone).  `presented` is what that presenter last reported to be on the screen.  `report_by` is
-    when a missing report is acted on, `attempts` counts the presents without one.  `lost_by` is when a picture
-    that lost its presenter is given up, should none be there then.
+    (None: it has gone).  `presented` is what that presenter last reported to be on the screen, `held` whether the
+    person is looking at it more closely.  `report_by` is when a missing report is acted on, `attempts` counts the
+    presents without one.  `lost_by` is when a picture that lost its presenter is given up, should none be there then.
     """
 
     id: str
@@ -76,6 +76,7 @@ class Showing:
     connection: int | None = None
     attempts: int = 1
     presented: OnScreen | None = None
+    held: bool = False
     deferred: str | None = None
     report_by: int | None = None
     lost_by: int | None = None

@@ -77,7 +77,7 @@ def show_again(draft: Draft, showing: Showing, now: Now, attempts: int = 1) -> N
 def lose(draft: Draft, showing: Showing, now: Now) -> None:
     """The presenter that had this picture has gone: it waits for one to come back, for a while."""
     lost_by = now.awake + LOST_MS if showing.lost_by is None else showing.lost_by
-    draft.put(SHOWINGS, _blank(attrs.evolve(showing, connection=None, lost_by=lost_by)))
+    draft.put(SHOWINGS, blank(attrs.evolve(showing, connection=None, lost_by=lost_by)))
 
 
 def is_lost(draft: Draft, id: str) -> bool:
@@ -86,20 +86,20 @@ def is_lost(draft: Draft, id: str) -> bool:
     return showing is not None and showing.connection is None
 
 
+def blank(showing: Showing) -> Showing:
+    """The showing of which nothing is reported."""
+    return attrs.evolve(showing, presented=None, held=False, deferred=None, report_by=None)
+
+
 def _send(draft: Draft, showing: Showing, now: Now) -> None:
     presenter = link(draft)
     message = _message(draft, showing, now)
     if presenter is None or message is None:
         lose(draft, showing, now)
         return
-    sent = attrs.evolve(_blank(showing), connection=presenter.connection, report_by=now.awake + REPORT_MS)
+    sent = attrs.evolve(blank(showing), connection=presenter.connection, report_by=now.awake + REPORT_MS)
     draft.put(SHOWINGS, sent)
     draft.effect(Push(presenter.connection, message))
-
-
-def _blank(showing: Showing) -> Showing:
-    """The showing of which nothing is reported."""
-    return attrs.evolve(showing, presented=None, deferred=None, report_by=None)
 
 
 def _message(draft: Draft, showing: Showing, now: Now) -> Present | ConfirmPairing | None:

@@ -155,6 +155,15 @@ class WaitRequest:
     wait_ms: int = integer(0, MAX_INTEGER)
 
 
+@attrs.frozen(kw_only=True, repr=False)
+class UpdateRequest:
+    """requests.update (CP-3.11).  `params` holds what changes, of the fields that the capability declares."""
+
+    request_id: str = text(1, MAX_ID_LENGTH)
+    expected_revision: int = integer(1, MAX_INTEGER)
+    params: JSONObject
+
+
 @attrs.frozen(kw_only=True)
 class CancelRequest:
     """requests.cancel."""
@@ -171,7 +180,7 @@ class Substitution:
 
 @attrs.frozen(kw_only=True, repr=False)
 class Snapshot:
-    """A request as its owner sees it, the same from create, get, wait and cancel (CP-3.3).  Times are RFC
+    """A request as its owner sees it, the same from every method (CP-3.3).  Times are RFC
     3339."""
 
     request_id: str

@@ -14,6 +14,7 @@ from protocols.companion.messages import (
     HelloResult,
     RuntimeDescription,
     Snapshot,
+    UpdateRequest,
     WaitRequest,
     WaitResult,
 )
@@ -28,6 +29,7 @@ METHODS = method_table(
     Method("requests.create", CreateRequest, Snapshot),
     Method("requests.get", GetRequest, Snapshot),
     Method("requests.wait", WaitRequest, WaitResult, charge=Charge.WAIT, batched=False),
+    Method("requests.update", UpdateRequest, Snapshot),
     Method("requests.cancel", CancelRequest, Snapshot, charge=Charge.FREE),
     *PAIRING_METHODS,
 )

@@ -29,12 +29,13 @@ from protocols.companion.messages import (
     CreateRequest,
     GetRequest,
     Snapshot,
+    UpdateRequest,
     WaitRequest,
 )
 from protocols.json_values import JSONObject
 from protocols.presenter import messages as presenter_messages
 from protocols.presenter.engine import PresenterEngine
-from protocols.presenter.messages import Dismiss, Present
+from protocols.presenter.messages import Dismiss, Present, Update
 from protocols.process import ProcessId
 from protocols.refusal import Refused
 from tests.support.pure_world import Process, PureWorld, Spoken
@@ -116,7 +117,9 @@ class World(PureWorld):
     def pair(self, name: str = "c1", *scopes: str) -> Client:
         """A client that is paired already; its key is `key_of(name)`."""
         digest = hashlib.sha256(key_of(name).encode()).hexdigest()
-        client = Client(name, name.upper(), scopes or ("notify", "interact"), digest, 0, revision=1)
+        client = Client(
+            name, name.upper(), scopes or ("animate", "notify", "interact"), digest, 0, revision=1
+        )
         self.disk.rows[CLIENTS.name, name] = client
         self.ledger.load([(CLIENTS, client)])
         return client
@@ -171,6 +174,24 @@ class Session:
         snapshot = self.create("notice.show", {"text": "hello", **(params or {})}, **members)
         assert isinstance(snapshot, Snapshot), snapshot
         return snapshot
+
+    def progress(self, params: Mapping[str, Any] | None = None, **members: Any) -> Snapshot:
+        snapshot = self.create("progress.track", {"title": "Copying", **(params or {})}, **members)
+        assert isinstance(snapshot, Snapshot), snapshot
+        return snapshot
+
+    def ask_text(self, params: Mapping[str, Any] | None = None, **members: Any) -> Snapshot:
+        snapshot = self.create("interaction.ask_text", {"title": "Name?", **(params or {})}, **members)
+        assert isinstance(snapshot, Snapshot), snapshot
+        return snapshot
+
+    def animate(self, expression: str = "happy", **members: Any) -> Snapshot:
+        snapshot = self.create("animation.play", {"expression": expression}, **members)
+        assert isinstance(snapshot, Snapshot), snapshot
+        return snapshot
+
+    def update(self, request_id: str, revision: int, **params: Any) -> Any:
+        return self.call(UpdateRequest(request_id=request_id, expected_revision=revision, params=params))
 
     def get(self, request_id: str) -> Any:
         return self.call(GetRequest(request_id=request_id))
@@ -230,7 +251,7 @@ class Presenter:
 
     def shown(self) -> list[str]:
         """The ids of the requests that were handed over, in order."""
-        return [present.request_id for present in self.pictures()]
+        return [present.request_id for present in self.pictures() if not isinstance(present, Update)]
 
     def dismissed(self) -> dict[str | None, str]:
         return {body.request_id: body.reason for body in self.pushed if isinstance(body, Dismiss)}
@@ -247,12 +268,23 @@ class Presenter:
             )
         )
 
+    def updates(self) -> list[Update]:
+        return [body for body in self.pushed if isinstance(body, Update)]
+
     def answer(self, request_id: str, selected_id: str) -> Any:
         """The person chooses; returns the outcome."""
         return self.world.reply(self.choose(request_id, selected_id))
 
     def choose(self, request_id: str, selected_id: str) -> CallRef:
         """The person chooses; the outcome comes with the reply."""
+        return self.reply(request_id, {"selectedId": selected_id})
+
+    def write(self, request_id: str, text: str) -> Any:
+        """The person writes; returns the outcome."""
+        return self.world.reply(self.reply(request_id, {"text": text}))
+
+    def reply(self, request_id: str, result: JSONObject) -> CallRef:
+        """The person answers the last picture; the outcome comes with the reply."""
         picture = self.picture(request_id)
         return self.say(
             presenter_messages.Answer(
@@ -260,12 +292,13 @@ class Presenter:
                 revision=picture.revision,
                 digest=picture.digest,
                 input_started_ms=0,
-                result={"selectedId": selected_id},
+                result=result,
             )
         )
 
-    def close_bubble(self, request_id: str) -> Any:
-        picture = self.picture(request_id)
+    def close_bubble(self, request_id: str, drawn: Present | None = None) -> Any:
+        """The person closes it, as it was last sent or as it was `drawn`; returns the outcome."""
+        picture = drawn or self.picture(request_id)
         ref = self.say(
             presenter_messages.Dismissed(
                 request_id=request_id, revision=picture.revision, digest=picture.digest, input_started_ms=0
