@@ -212,6 +212,18 @@ class Draft:
         names = {table.name for table in tables}
         return any(name in names for name, _ in self._changes)
 
+    def changes(self, table: Table[R]) -> list[tuple[R | None, R | None]]:
+        """The table's rows before and after this draft, as it stands: for steps that follow from a decision.
+
+        None: there is no such row.  Rows that came and went within the draft are left out.
+        """
+        changed = [change for (name, _), change in self._changes.items() if name == table.name]
+        return [
+            (_as(table, change.before), _as(table, change.after))
+            for change in changed
+            if not (change.before is None and change.after is None)
+        ]
+
     def decision(self) -> Decision:
         """The finished decision; rows that came and went within it are left out."""
         changes = (c for c in self._changes.values() if not (c.before is None and c.after is None))

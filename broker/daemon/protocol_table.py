@@ -16,8 +16,9 @@ from broker.daemon.listener import Service
 from broker.daemon.peer import Peer
 from broker.daemon.processes import find_ancestor
 from broker.paths import Paths
-from handlers import connections, control
+from handlers import connections
 from handlers.companion.routes import ROUTES as COMPANION
+from handlers.control.routes import ROUTES as CONTROL
 from handlers.lease.routes import ROUTES as LEASE
 from handlers.lease.session import HelloSeen
 from handlers.policy import Policy
@@ -64,6 +65,8 @@ def protocol_table(policy: Policy) -> tuple[Row, ...]:
             LEASE,
             lambda paths: paths.lease_socket,
         ),
+        Row(Service("presenter", PresenterEngine, lambda peer: _PRESENTER_TERMS), PRESENTER, None),
+        # The last row: its monitor tells what the steps of all others have changed.
         Row(
             Service(
                 "control",
@@ -71,10 +74,9 @@ def protocol_table(policy: Policy) -> tuple[Row, ...]:
                 lambda peer: terms,
                 handshake=False,
             ),
-            control.ROUTES,
+            CONTROL,
             lambda paths: paths.control_socket,
         ),
-        Row(Service("presenter", PresenterEngine, lambda peer: _PRESENTER_TERMS), PRESENTER, None),
     )
 
 

@@ -16,8 +16,8 @@ from protocols.control.leases import (
     ListedLease,
     ListLeases,
     WireState,
-    fitting,
 )
+from protocols.control.pages import fitting
 from protocols.lease.states import LeaseState
 from protocols.timestamps import rfc3339
 
@@ -27,6 +27,11 @@ _WIRE_STATES: dict[LeaseState, WireState] = {
     LeaseState.ENDING: "grace",
     LeaseState.EXPIRED: "expired",
 }
+
+
+def wire_state(lease: Lease) -> WireState:
+    """The state of a lease that lives, as it is told."""
+    return _WIRE_STATES[lease.state]
 
 
 def shown_time(awake_ms: int, now: Now) -> str:
@@ -46,7 +51,7 @@ def _holder(lease: Lease, now: Now) -> Holder:
         holder_id=lease.holder_id,
         client_name=lease.client_name,
         pid=lease.process.pid,
-        state=_WIRE_STATES[lease.state],
+        state=wire_state(lease),
         expires_at=shown_time(lease.expires_at, now),
     )
 
@@ -69,15 +74,16 @@ def _listed(lease: Lease, now: Now) -> ListedLease:
         holder_id=lease.holder_id,
         client_name=lease.client_name,
         pid=lease.process.pid,
-        state=_WIRE_STATES[lease.state],
-        reason=_reason(lease),
+        state=wire_state(lease),
+        reason=reason_of(lease),
         lease_seconds=lease.lease_seconds,
         expires_at=shown_time(lease.expires_at, now),
         grace_ends_at=shown_time(lease.grace_ends_at, now),
     )
 
 
-def _reason(lease: Lease) -> Literal["expired", "ended", "holder_died"] | None:
+def reason_of(lease: Lease) -> Literal["expired", "ended", "holder_died"] | None:
+    """Why a lease that is in grace is so."""
     if lease.state is LeaseState.ENDING:
         return "holder_died" if lease.died else "ended"
     return "expired" if lease.state is LeaseState.GRACE else None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
-from protocols.control import messages
+from protocols import jsonrpc
+from protocols.control import clients, messages, monitor
 from protocols.control.leases import (
     LeaseList,
     ListLeases,
@@ -14,18 +16,27 @@ from protocols.control.leases import (
     QuitDone,
     QuitEnded,
 )
+from protocols.json_values import JSON
 from protocols.jsonrpc_session import JsonRpcEngine, Method, method_table
+from protocols.structure import unstructure
 
 METHODS = method_table(
     Method("status", messages.Status, messages.StatusResult),
     Method("hide", messages.Hide, messages.Done),
     Method("pause", messages.Pause, messages.Done),
     Method("stop", messages.Stop, messages.Done),
+    Method("clients.list", clients.ListClients, clients.ClientList),
+    Method("clients.revoke", clients.RevokeClient, messages.Done),
+    Method("clients.narrow", clients.NarrowClient, clients.NarrowedClient),
+    Method("monitor", monitor.Monitor, messages.Done, batched=False),
     Method("leases.list", ListLeases, LeaseList),
     Method("leases.may_close", MayClose, MayCloseResult),
     Method("leases.quit_done", QuitDone, QuitEnded),
     Method("leases.quit_abandoned", QuitAbandoned, QuitEnded),
 )
+
+PUSHES: Mapping[type[object], str] = {monitor.Event: "event"}
+"""Notifications of the broker by the class of their params."""
 
 
 class ControlEngine(JsonRpcEngine):
@@ -36,3 +47,8 @@ class ControlEngine(JsonRpcEngine):
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
         self.authenticated = True
+
+    def push(self, body: object) -> None:
+        params: JSON = unstructure(body)
+        assert isinstance(params, dict)
+        self.send(jsonrpc.notification(PUSHES[type(body)], params))

@@ -6,19 +6,15 @@ they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
-from typing import Literal, TypeVar
+from typing import Literal
 
 import attrs
 
-from protocols.strict_json import encode
-from protocols.structure import absent, integer, text, unstructure
+from protocols.control.pages import MAX_CURSOR, MAX_PAGE
+from protocols.structure import absent, integer, text
 
 MAX_HOLDERS = 100
-MAX_PAGE = 100
-_LIST_BYTES = 48 * 1024
-"""What a list inside a result may take of a frame's 64 KiB."""
 
 
 class Reason(Enum):
@@ -108,7 +104,7 @@ class ListLeases:
     and holder.
     """
 
-    cursor: str | None = text(1, 512, absent=True)
+    cursor: str | None = text(1, MAX_CURSOR, absent=True)
     limit: int = integer(1, MAX_PAGE, default=50)
 
 
@@ -133,18 +129,3 @@ class LeaseList:
 
     leases: tuple[ListedLease, ...]
     next_cursor: str | None
-
-
-T = TypeVar("T")
-
-
-def fitting(items: Iterable[T], most: int) -> tuple[T, ...]:
-    """The first items, at most so many, that a frame holds together; the first one always does."""
-    taken: list[T] = []
-    size = 0
-    for item in items:
-        size += len(encode(unstructure(item))) + 1
-        if len(taken) == most or (taken and size > _LIST_BYTES):
-            break
-        taken.append(item)
-    return tuple(taken)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -50,6 +50,12 @@ CHOICE: JSONObject = {
 class World(PureWorld):
     """See the module header; times are milliseconds."""
 
+    routes: ClassVar[Routes] = ROUTES
+    spoken: ClassVar[Mapping[str, Spoken]] = {
+        "companion": Spoken(CompanionEngine),
+        "presenter": Spoken(PresenterEngine),
+    }
+
     def __init__(
         self, limits: Limits | None = None, *, access: bool = True, catalog: Catalog = CATALOG
     ) -> None:
@@ -59,9 +65,8 @@ class World(PureWorld):
         """Every change to a request, in the order of the decisions, stored or not."""
         self._calls = 0
         self.presenter = Presenter(self)
-        spoken = {"companion": Spoken(CompanionEngine), "presenter": Spoken(PresenterEngine)}
         policy = Policy(access_enabled=access, limits=limits or Limits())
-        super().__init__(merge((ROUTES, Routes(settle=(self._note,)))), spoken, policy, catalog)
+        super().__init__(merge((self.routes, Routes(settle=(self._note,)))), self.spoken, policy, catalog)
 
     def _note(self, draft: Draft, now: Now) -> None:
         self.decided += [change for change in draft.decision().changes if change.table is REQUESTS]

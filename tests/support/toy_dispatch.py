@@ -94,14 +94,16 @@ class ToyDispatch:
 
 
 @asynccontextmanager
-async def open_toy_dispatch(max_connections: int = 100, log: Log | None = None) -> AsyncIterator[ToyDispatch]:
-    """A dispatch whose connections end with the block."""
+async def open_toy_dispatch(
+    max_connections: int = 100, log: Log | None = None, more: Routes | None = None
+) -> AsyncIterator[ToyDispatch]:
+    """A dispatch whose connections end with the block; `more` are the routes of a protocol beside the toy."""
     calls: dict[type[object], AnyHandler] = {Ask: _ask, Wait: _wait, Cancel: _leave_open, Pair: _leave_open}
     clocks, logged = ManualClocks(), io.StringIO()
     log = log or Log(logged)
     async with trio.open_nursery() as nursery:
         dispatch = Dispatch(clocks, nursery, log)
-        routes = merge((CONNECTIONS, Routes(calls=calls)))
+        routes = merge((CONNECTIONS, Routes(calls=calls), more or Routes()))
         # Nothing is read from the disk and nothing is written to it.
         ledger = Ledger(routes, ENVIRONMENT, cast(Disk, None), clocks.now, dispatch.report)
         dispatch.attach(ledger, Committer(ledger, cast(StoreThread, None), dispatch.perform))

@@ -1,7 +1,4 @@
-"""Decisions of the control protocol: the owner's tools may look and tighten, never loosen (wire.md).
-
-Leases have their own part of this protocol in `handlers/lease`.
-"""
+"""The broker as a whole, for the owner's tools: how it is, and the acts that tighten or end it."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from handlers.connections import CONNECTIONS
 from handlers.events import Call, Reply, Stop
 from handlers.lease.rows import LEASES
 from handlers.presenter.rows import LINK, LINK_KEY
-from handlers.routes import Routes
 from handlers.rule import Draft, Now
 from protocols.control import messages
 
@@ -54,8 +50,3 @@ def pause(draft: Draft, call: Call[messages.Pause], now: Now) -> None:
 def stop(draft: Draft, call: Call[messages.Stop], now: Now) -> None:
     """End the broker in good order."""
     draft.effect(Reply(call.ref, messages.Done()), Stop())
-
-
-ROUTES = Routes(
-    calls={messages.Status: status, messages.Hide: hide, messages.Pause: pause, messages.Stop: stop},
-)
