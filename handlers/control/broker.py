@@ -7,11 +7,16 @@ from collections import Counter
 from handlers.companion import settings
 from handlers.companion.rows import CLIENTS, REQUESTS
 from handlers.connections import CONNECTIONS
+from handlers.environment import Environment
 from handlers.events import Call, Reply, Stop
 from handlers.lease.rows import LEASES
 from handlers.presenter.rows import LINK, LINK_KEY
 from handlers.rule import Draft, Now
 from protocols.control import messages
+from protocols.control.pages import MAX_PAGE, fitting
+
+_LIST_BYTES = 24 * 1024
+"""What each list of packs may take of a frame's 64 KiB."""
 
 
 def status(draft: Draft, call: Call[messages.Status], now: Now) -> None:
@@ -31,8 +36,17 @@ def status(draft: Draft, call: Call[messages.Status], now: Now) -> None:
         clients=sum(not client.revoked for client in draft.all(CLIENTS)),
         open_requests=sum(not request.ended for request in draft.all(REQUESTS)),
         leases=sum(lease.lives for lease in draft.all(LEASES)),
+        character_packs=_packs(environment),
     )
     draft.effect(Reply(call.ref, result))
+
+
+def _packs(environment: Environment) -> messages.CharacterPacks:
+    skipped = (messages.SkippedPack(name=pack.name, reason=pack.reason) for pack in environment.skipped_packs)
+    return messages.CharacterPacks(
+        loaded=fitting(environment.loaded_packs, MAX_PAGE, _LIST_BYTES),
+        skipped=fitting(skipped, MAX_PAGE, _LIST_BYTES),
+    )
 
 
 def hide(draft: Draft, call: Call[messages.Hide], now: Now) -> None:

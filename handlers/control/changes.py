@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import attrs
+
 from handlers.companion.pairing_rows import PAIRINGS, Pairing
 from handlers.companion.rows import CLIENTS, REQUESTS, SETTINGS, Client, Settings
 from handlers.connections import CONNECTIONS, Connection
@@ -76,6 +78,13 @@ def _settings_states(before: Settings, after: Settings) -> Iterator[str]:
         yield "paused" if after.paused else "resumed"
     if after.access != before.access:
         yield "access_on" if after.access else "access_off"
+    if _chosen(before) != _chosen(after):
+        yield "changed"
+
+
+def _chosen(said: Settings) -> Settings:
+    """What the person has chosen, without what is told on its own."""
+    return attrs.evolve(said, access=None, hidden=False, paused=False, revision=0)
 
 
 def _clients(draft: Draft, at: str) -> Iterator[Event]:

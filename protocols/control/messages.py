@@ -26,6 +26,22 @@ class PresenterStatus:
 
 
 @attrs.frozen(kw_only=True)
+class SkippedPack:
+    """A character pack that could not be taken in: the name of its folder, and why."""
+
+    name: str
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class CharacterPacks:
+    """The user's character packs as the start of this run found them, by the names of their folders."""
+
+    loaded: tuple[str, ...]
+    skipped: tuple[SkippedPack, ...]
+
+
+@attrs.frozen(kw_only=True)
 class StatusResult:
     """What `companion status` prints; the counts are of this instant."""
 
@@ -39,6 +55,7 @@ class StatusResult:
     clients: int
     open_requests: int
     leases: int
+    character_packs: CharacterPacks
 
 
 @attrs.frozen(kw_only=True)

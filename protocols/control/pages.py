@@ -16,13 +16,16 @@ _LIST_BYTES = 48 * 1024
 T = TypeVar("T")
 
 
-def fitting(items: Iterable[T], most: int) -> tuple[T, ...]:
-    """The first items, at most so many, that a frame holds together; the first one always does."""
+def fitting(items: Iterable[T], most: int, most_bytes: int = _LIST_BYTES) -> tuple[T, ...]:
+    """The first items, at most so many, that fit together into the bytes that a result's list may take.
+
+    The first one always does.
+    """
     taken: list[T] = []
     size = 0
     for item in items:
         size += len(encode(unstructure(item))) + 1
-        if len(taken) == most or (taken and size > _LIST_BYTES):
+        if len(taken) == most or (taken and size > most_bytes):
             break
         taken.append(item)
     return tuple(taken)

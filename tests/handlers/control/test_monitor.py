@@ -18,7 +18,7 @@ from protocols.companion.pairing import PairingRequest
 from protocols.control import monitor
 from protocols.control.monitor import Event
 from protocols.json_values import JSON
-from protocols.presenter.messages import PairingDecision, Presented
+from protocols.presenter.messages import PairingDecision, Presented, Setting
 from protocols.structure import structure
 from tests.support.companion_world import CHOICE
 from tests.support.control_world import APP, ControlWorld, Owner
@@ -127,8 +127,9 @@ def test_what_the_person_has_set_is_told(world: ControlWorld) -> None:
     owner = listening(world)
     for action in ("hide", "show", "pause", "resume", "disable_access", "enable_access", "enable_access"):
         world.presenter.user(action)
+    world.presenter.user("set", setting=Setting(reduced_motion=True))
     told = [event["state"] for event in owner.events() if event["kind"] == "settings"]
-    assert told == ["hidden", "shown", "paused", "resumed", "access_off", "access_on"]
+    assert told == ["hidden", "shown", "paused", "resumed", "access_off", "access_on", "changed"]
 
 
 def test_the_presenter_is_told_as_it_comes_and_goes(world: ControlWorld) -> None:
