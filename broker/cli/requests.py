@@ -11,9 +11,11 @@ from broker.cli.command import ID, JsonGroup
 from broker.cli.console import Console, compact, pass_console
 from broker.cli.outcome import CommandFailed, Exit, Failure, failure_of, invalid
 from broker.cli.profiles import paired, profile_option
-from broker.client.blocking.paired import PairedClient, Result, new_idempotency_key
+from broker.client.blocking.paired import PairedClient
 from broker.client.blocking.stream import Deadline
+from broker.client.calls import new_idempotency_key
 from broker.client.errors import NotConnected
+from broker.client.plan import Result
 from protocols.companion.messages import CreateRequest, Snapshot
 from protocols.companion.states import State, is_terminal
 from protocols.errors import InvalidValue

@@ -1,7 +1,7 @@
-"""What can go wrong for a client, apart by whose it is to mend.
+"""What can go wrong for a client, apart by whose it is to mend; all of it is a `ClientError`.
 
 Ours (`OurError`): no broker could be reached, or no answer came in time.  Theirs (`TheirError`): the broker answered,
-and refused, or it broke the protocol.
+and refused, or it broke the protocol.  How a request can end without being completed: `broker.client.outcomes`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ from protocols.errors import OurError, TheirError
 from protocols.json_values import JSONObject
 
 
-class NotConnected(OurError):
+class ClientError(Exception):
+    """The root of everything that a client of the broker raises about the broker."""
+
+
+class NotConnected(ClientError, OurError):
     """No broker answers at the socket: none runs, or it is another user's."""
 
 
@@ -22,11 +26,11 @@ class TimedOut(NotConnected):
     """A connection stands, but nothing came within the time; the outcome of a call is not known either."""
 
 
-class ProtocolBroken(TheirError):
+class ProtocolBroken(ClientError, TheirError):
     """The other side sent something that the protocol does not allow; nothing of it is quoted."""
 
 
-class CallFailed(TheirError):
+class CallFailed(ClientError, TheirError):
     """A call was answered with an error (companion.md, error table).
 
     `code` is the stable word, `message` for people, `retryable` whether the same call may succeed later; `details` is
@@ -41,7 +45,7 @@ class CallFailed(TheirError):
         self.details = details
 
 
-class LeaseRefused(TheirError):
+class LeaseRefused(ClientError, TheirError):
     """A lease message or the handshake was refused (LP-5, LP-6): `code` is the stable word."""
 
     def __init__(self, code: str, message: str) -> None:

@@ -10,8 +10,8 @@ import sys
 
 from broker.client.blocking.companion import CompanionConnection
 from broker.client.blocking.lease import Holder, LeaseConnection, new_request_id
-from broker.client.blocking.paired import new_idempotency_key
 from broker.client.blocking.stream import Deadline
+from broker.client.calls import new_idempotency_key
 from broker.client.errors import CallFailed
 from broker.demo.transcript import ToldStream, say, say_heading
 from broker.paths import find_paths

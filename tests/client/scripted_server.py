@@ -1,4 +1,4 @@
-"""A Unix socket server for one test: each connection is served by the next function of a list, in its own thread."""
+"""A Unix socket server for one test: each connection is served by the next function of a list, in a thread."""
 
 from __future__ import annotations
 
@@ -81,38 +81,43 @@ class Peer:
 
     def grant(self, message: Any) -> None:
         """Accept a lease message."""
-        self.write(
-            {
-                "action": "lease.response",
-                "requestId": message["requestId"],
-                "code": "accepted",
-                "holderId": message["holderId"],
-                "appKey": message["appKey"],
-                "leaseSeconds": message.get("leaseSeconds"),
-            }
-        )
+        echoed = ("requestId", "holderId", "appKey", "leaseSeconds")
+        told = {name: message[name] for name in echoed if name in message}
+        self.write({"action": "lease.response", "code": "accepted", **told})
 
 
 Part: TypeAlias = "Callable[[Peer], None]"
 
 
 @contextlib.contextmanager
-def serving(path: Path, *parts: Part) -> Iterator[None]:
-    """Serve one connection after another at `path`; what a part raises is raised at the end of the block."""
+def serving(path: Path, *parts: Part, at_once: bool = False) -> Iterator[None]:
+    """Serve one connection after another at `path`; what a part raises is raised at the end of the block.
+
+    `at_once`: the next connection is served while those before it go on.
+    """
     failures: list[BaseException] = []
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(path))
     listener.listen()
 
+    def play(part: Part, sock: socket.socket) -> None:
+        with sock, contextlib.closing(Peer(sock)) as peer:
+            try:
+                part(peer)
+            except BaseException as error:
+                failures.append(error)
+
     def run() -> None:
+        playing: list[threading.Thread] = []
         for part in parts:
-            sock, _ = listener.accept()
-            with sock, contextlib.closing(Peer(sock)) as peer:
-                try:
-                    part(peer)
-                except BaseException as error:
-                    failures.append(error)
+            thread = threading.Thread(target=play, args=(part, listener.accept()[0]), daemon=True)
+            thread.start()
+            playing.append(thread)
+            if not at_once:
+                thread.join()
         listener.close()
+        for thread in playing:
+            thread.join()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()

@@ -70,10 +70,11 @@ def grants(said: list[Any], count: int, *, then: Part = leaves) -> Part:
 def test_it_begins_for_every_app_and_ends_what_it_held(folder: Path) -> None:
     said: list[Any] = []
     apps = keeper_at(folder / "s", "one", "two", seconds=600)  # so long that no renewal comes between
-    with serving(folder / "s", grants(said, 4)), apps as keeper:
+    with serving(folder / "s", grants(said, 4, then=stays)), apps as keeper:
         keeper.settle(5)
         assert [hold.held for hold in keeper.holds] == [True, True]
         keeper.finish(10)
+        assert keeper.failure is None
     assert actions(said) == ["session.hello", *["lease.begin"] * 2, *["lease.end"] * 2]
     assert [message["appKey"] for message in said[1:]] == ["one", "two", "one", "two"]
     assert len({message["requestId"] for message in said[1:]}) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,14 @@ from broker.client.blocking.paired import PairedClient
 from broker.client.errors import CallFailed, NotConnected, ProtocolBroken
 from protocols.companion.client import Credential
 from protocols.companion.messages import CreateRequest, Implementation
-from protocols.errors import FrameTooLong
 from tests.client.scripted_server import Part, Peer, serving, snapshot
 
 REQUEST = CreateRequest(capability="interaction.choose", params={"title": "?"}, timeout_ms=5_000)
 
 
-def client_at(path: Path) -> PairedClient:
-    return PairedClient(path, Implementation(name="test", version="1"), Credential("c1", "k" * 43))
+def client_at(path: Path, patience: float = 5.0) -> PairedClient:
+    program = Implementation(name="test", version="1")
+    return PairedClient(path, program, Credential("c1", "k" * 43), patience)
 
 
 def loses(calls: list[Any]) -> Part:
@@ -82,11 +83,12 @@ def test_a_wait_goes_on_over_a_new_connection(folder: Path) -> None:
     assert [call["method"] for call in calls] == ["requests.wait"] * 2
 
 
-def test_a_broker_that_does_not_come_back_is_not_connected(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("broker.client.blocking.paired.RECONNECT_SECONDS", 0.1)
-    with client_at(folder / "s") as client, serving(folder / "s", loses([])), pytest.raises(NotConnected):
+def test_a_broker_that_does_not_come_back_is_not_connected(folder: Path) -> None:
+    with (
+        client_at(folder / "s", patience=0.1) as client,
+        serving(folder / "s", loses([])),
+        pytest.raises(NotConnected),
+    ):
         client.get("q1")
 
 
@@ -129,14 +131,41 @@ def test_a_refusal_is_not_repeated(folder: Path) -> None:
     assert caught.value.details == {"recordsLostAt": "2026-01-01T00:00:00.000Z"}
 
 
-def test_a_call_too_long_for_a_frame_is_refused_before_it_is_sent(folder: Path) -> None:
-    huge = CreateRequest(capability="c", params={"text": "x" * 70_000}, timeout_ms=1)
-    with (
-        serving(folder / "s", answers([])),
-        client_at(folder / "s") as client,
-        pytest.raises(FrameTooLong),
-    ):
-        client.create(huge)
+@pytest.mark.parametrize("text", ["x" * 70_000, "\ud800"])
+def test_a_call_that_cannot_be_sent_is_refused_and_costs_no_connection(folder: Path, text: str) -> None:
+    bad = CreateRequest(capability="c", params={"text": text}, timeout_ms=1)
+    with serving(folder / "s", answers([], snapshot())), client_at(folder / "s") as client:
+        with pytest.raises(CallFailed) as caught:
+            client.create(bad)
+        assert client.get("q1").value.request_id == "q1"
+    assert caught.value.code == "INVALID_PARAMS"
+
+
+def test_threads_share_a_client_and_never_a_connection(folder: Path) -> None:
+    waits, asked = threading.Event(), threading.Event()
+    revisions: list[int] = []
+
+    def slow(peer: Peer) -> None:
+        peer.greet()
+        call = peer.read()
+        waits.set()
+        assert asked.wait(10)
+        peer.answer(call, {"changed": True, "request": snapshot(revision=2)})
+
+    def quick(peer: Peer) -> None:
+        peer.greet()
+        peer.answer(peer.read(), snapshot())
+        asked.set()
+
+    with serving(folder / "s", slow, quick, at_once=True), client_at(folder / "s") as client:
+        thread = threading.Thread(
+            target=lambda: revisions.append(client.wait("q1", 1, None).value.request.revision)
+        )
+        thread.start()
+        assert waits.wait(10)
+        assert client.get("q1").value.revision == 1
+        thread.join(10)
+    assert revisions == [2]
 
 
 def test_an_answer_in_many_fragments_is_put_together(folder: Path) -> None:

@@ -155,7 +155,7 @@ class LeaseKeeper:
 
     def _read(self) -> None:
         assert self.stream is not None
-        while (data := self.stream.receive_nowait()) is not None:
+        while (data := self.stream.receive_now()) is not None:
             if not data:
                 raise ConnectionLost("the broker closed the connection")
             self._client.receive(data)

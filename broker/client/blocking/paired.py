@@ -1,51 +1,31 @@
-"""The client of a paired program: its calls survive the loss of a connection.
+"""The client of a paired program: runs plans over connections that may break (`broker.client.plan`).
 
-Every call here may be made twice without harm: get, wait, cancel and describe by their nature, create because it
-always carries an idempotency key (CP-4.2).  So a connection that breaks is opened again and the call is repeated; a
-create that had arrived already is answered with the request that was made of it, never with a second prompt.
+Each call under way has a connection of its own, so threads may share a client; a connection that is idle serves the
+next call.
 """
 
 from __future__ import annotations
 
-import os
+import time
+from collections import deque
 from pathlib import Path
-from typing import Generic, TypeVar
-
-import attrs
 
 from broker.client.blocking.companion import CompanionConnection
 from broker.client.blocking.rpc import REPLY_SECONDS
 from broker.client.blocking.stream import Deadline
-from broker.client.errors import CallFailed, ConnectionLost, NotConnected, ProtocolBroken, TimedOut
+from broker.client.calls import Calls
+from broker.client.errors import CallFailed, TimedOut
+from broker.client.plan import RECONNECT_SECONDS, THROWN, Call, Pause, Plan, Result, Step, T
 from protocols.companion.client import Credential
 from protocols.companion.messages import (
-    CancelRequest,
+    AuthenticateResult,
     CreateRequest,
-    DescribeRuntime,
-    GetRequest,
     Implementation,
     RuntimeDescription,
     Snapshot,
-    WaitRequest,
     WaitResult,
 )
-from protocols.json_values import JSON
-
-RECONNECT_SECONDS = 5.0
-_FIRST_PAUSE_SECONDS = 0.05
-_LONGEST_PAUSE_SECONDS = 0.5
-LONGEST_WAIT_MS = 60_000
-"""The longest wait of companion.md; a broker may publish a shorter one."""
-
-T = TypeVar("T")
-
-
-@attrs.frozen
-class Result(Generic[T]):
-    """A call's result: typed, and as it stood on the wire."""
-
-    value: T = attrs.field(repr=False)
-    raw: JSON = attrs.field(repr=False)
+from protocols.errors import EncodeError, FrameTooLong
 
 
 class PairedClient:
@@ -54,54 +34,51 @@ class PairedClient:
     Every call raises CallFailed for the broker's refusals and NotConnected when no broker could be reached (again).
     """
 
-    def __init__(self, path: Path, program: Implementation, credential: Credential) -> None:
+    def __init__(
+        self,
+        path: Path,
+        program: Implementation,
+        credential: Credential,
+        patience: float = RECONNECT_SECONDS,
+    ) -> None:
+        self.calls = Calls(time.monotonic, patience)
         self._path = path
         self._program = program
         self._credential = credential
-        self._connection: CompanionConnection | None = None
+        self._idle: deque[CompanionConnection] = deque()
+        self._closed = False
+
+    def connect(self, timeout: float = REPLY_SECONDS) -> AuthenticateResult:
+        """Connect ahead of the first call, to find out whether that is possible and who this client is."""
+        connection = self._connected(Deadline.after(timeout))
+        self._give_back(connection)
+        assert connection.ready.identity is not None
+        return connection.ready.identity
 
     def describe(self) -> Result[RuntimeDescription]:
         """runtime.describe."""
-        return self._call("runtime.describe", DescribeRuntime(), RuntimeDescription)
+        return self.run(self.calls.describe())
 
     def create(self, request: CreateRequest) -> Result[Snapshot]:
         """requests.create; a request without an idempotency key gets one."""
-        if request.idempotency_key is None:
-            request = attrs.evolve(request, idempotency_key=new_idempotency_key())
-        return self._call("requests.create", request, Snapshot)
+        return self.run(self.calls.create(request))
 
     def get(self, request_id: str) -> Result[Snapshot]:
         """requests.get."""
-        return self._call("requests.get", GetRequest(request_id=request_id), Snapshot)
+        return self.run(self.calls.get(request_id))
 
     def cancel(self, request_id: str) -> Result[Snapshot]:
         """requests.cancel."""
-        return self._call("requests.cancel", CancelRequest(request_id=request_id), Snapshot)
+        return self.run(self.calls.cancel(request_id))
 
     def wait(self, request_id: str, after_revision: int, seconds: float | None) -> Result[WaitResult]:
-        """requests.wait, as often as the broker's limit makes it necessary: until there is news or the time is over.
-
-        `seconds` None: without end.
-        """
-        deadline = Deadline.after(seconds)
-        longest = LONGEST_WAIT_MS
-        while True:
-            remaining = deadline.remaining
-            wait_ms = longest if remaining is None else min(longest, round(remaining * 1000))
-            params = WaitRequest(request_id=request_id, after_revision=after_revision, wait_ms=wait_ms)
-            try:
-                result = self._call("requests.wait", params, WaitResult, wait_ms / 1000)
-            except CallFailed as error:
-                longest = published_wait_limit(error, wait_ms)
-                continue
-            if result.value.changed or deadline.passed:
-                return result
+        """requests.wait until there is news or `seconds` are over; None: without end."""
+        return self.run(self.calls.wait(request_id, after_revision, seconds))
 
     def close(self) -> None:
-        """End the connection; requests go on."""
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
+        """End the connections; requests go on."""
+        self._closed = True
+        self._close_idle()
 
     def __enter__(self) -> PairedClient:
         return self
@@ -109,42 +86,63 @@ class PairedClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _call(self, method: str, params: object, kind: type[T], waits: float = 0.0) -> Result[T]:
-        """Call; over a new connection, again and again for a while, when the one that stood was lost."""
-        hope: Deadline | None = None
-        pause = _FIRST_PAUSE_SECONDS
-        while True:
-            try:
-                answer = self._connected().call(method, params, REPLY_SECONDS + waits)
-            except ProtocolBroken:
-                self.close()
-                raise
-            except NotConnected as error:
-                self.close()
-                if isinstance(error, ConnectionLost):
-                    hope = hope or Deadline.after(RECONNECT_SECONDS)
-                if hope is None or hope.passed or isinstance(error, TimedOut):
-                    raise
-                hope.pause(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-            else:
-                assert isinstance(answer.result, kind)
-                return Result(answer.result, answer.raw)
+    # -- plans ------------------------------------------------------------------------------------------------
 
-    def _connected(self) -> CompanionConnection:
-        if self._connection is None:
-            self._connection = CompanionConnection.open(self._path, self._program, self._credential)
-        return self._connection
+    def run(self, plan: Plan[T], within: float | None = None) -> T:
+        """Carry a plan out; what it returns, or raises.  TimedOut when that takes longer than `within` seconds."""
+        deadline = Deadline.after(within)
+        try:
+            step = next(plan)
+            while True:
+                try:
+                    done = self._do(step, deadline)
+                except THROWN as error:
+                    step = plan.throw(error)
+                else:
+                    step = plan.send(done)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            plan.close()
 
+    def _do(self, step: Step, deadline: Deadline) -> Result[object] | None:
+        if deadline.passed:
+            raise TimedOut("the broker did not answer in time")
+        if isinstance(step, Pause):
+            deadline.pause(step.seconds)
+            return None
+        return self._call(step, deadline)
 
-def new_idempotency_key() -> str:
-    """A key that was not used before."""
-    return os.urandom(16).hex()
+    def _call(self, call: Call[object], deadline: Deadline) -> Result[object]:
+        connection = self._connected(deadline)
+        try:
+            answer = connection.call(call.method, call.params, deadline.sooner(REPLY_SECONDS + call.waits))
+        except (CallFailed, FrameTooLong, EncodeError):  # the connection is as good as before
+            self._give_back(connection)
+            raise
+        except BaseException:  # perhaps in the middle of a frame
+            connection.close()
+            self._close_idle()  # what broke one has most likely broken all
+            raise
+        self._give_back(connection)
+        return Result(answer.result, answer.raw)
 
+    # -- connections ------------------------------------------------------------------------------------------
 
-def published_wait_limit(error: CallFailed, wait_ms: int) -> int:
-    """The broker's own longest wait, as its refusal of `wait_ms` tells it; raises the error if it is another one."""
-    limit = error.details.get("limit")
-    if error.details.get("field") != "waitMs" or not isinstance(limit, int) or not 0 < limit < wait_ms:
-        raise error
-    return limit
+    def _connected(self, deadline: Deadline) -> CompanionConnection:
+        """A connection that nobody else uses; raises CallFailed and NotConnected."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            seconds = deadline.sooner(REPLY_SECONDS)
+            return CompanionConnection.open(self._path, self._program, self._credential, seconds)
+
+    def _give_back(self, connection: CompanionConnection) -> None:
+        self._idle.append(connection)
+        if self._closed:
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()

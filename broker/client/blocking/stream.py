@@ -7,17 +7,19 @@ engine has a whole frame.
 from __future__ import annotations
 
 import select
-import socket
 import time
 from pathlib import Path
+from typing import Self
 
 import attrs
 
-from broker.client.errors import ConnectionLost, NotConnected, TimedOut
-
-READ_SIZE = 65_536
-_FIRST_PAUSE_SECONDS = 0.01
-_LONGEST_PAUSE_SECONDS = 0.2
+from broker.client.channel import (
+    FIRST_BACKLOG_PAUSE_SECONDS,
+    LONGEST_BACKLOG_PAUSE_SECONDS,
+    Channel,
+    connect_now,
+)
+from broker.client.errors import TimedOut
 
 
 @attrs.frozen
@@ -41,45 +43,32 @@ class Deadline:
         """Whether the moment has come."""
         return self.remaining == 0.0
 
+    def sooner(self, seconds: float) -> float:
+        """So many seconds, or what remains if that is less."""
+        return seconds if self.remaining is None else min(seconds, self.remaining)
+
     def pause(self, seconds: float) -> None:
         """Sleep, but not beyond the deadline."""
-        time.sleep(seconds if self.remaining is None else min(seconds, self.remaining))
+        time.sleep(self.sooner(seconds))
 
 
-class Stream:
+class Stream(Channel):
     """A connected socket.  Not for two threads at once."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
-        self._socket.setblocking(False)
-
     @classmethod
-    def connect(cls, path: Path, deadline: Deadline) -> Stream:
+    def connect(cls, path: Path, deadline: Deadline) -> Self:
         """Connect to the socket at `path`.
 
-        A full backlog (EAGAIN on Linux) means a busy broker: it is tried again until the deadline.  Raises
-        NotConnected when nobody listens there, TimedOut when the backlog stays full.
+        A full backlog means a busy broker: it is tried again until the deadline.  Raises NotConnected when nobody
+        listens there, TimedOut when the backlog stays full.
         """
-        pause = _FIRST_PAUSE_SECONDS
-        while True:
-            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            try:
-                sock.setblocking(False)
-                sock.connect(str(path))
-                return cls(sock)
-            except BlockingIOError:
-                sock.close()
-            except OSError as error:
-                sock.close()
-                raise NotConnected(f"no broker answers at its socket ({error.strerror or error})") from None
+        pause = FIRST_BACKLOG_PAUSE_SECONDS
+        while (sock := connect_now(path)) is None:
             if deadline.passed:
                 raise TimedOut("the broker has no room for another connection")
             deadline.pause(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-
-    def fileno(self) -> int:
-        """The descriptor, to wait on together with others."""
-        return self._socket.fileno()
+            pause = min(2 * pause, LONGEST_BACKLOG_PAUSE_SECONDS)
+        return cls(sock)
 
     def send(self, data: bytes, deadline: Deadline) -> None:
         """Send all of it.
@@ -89,37 +78,18 @@ class Stream:
         """
         rest = memoryview(data)
         while rest:
-            try:
-                rest = rest[self._socket.send(rest) :]
-            except BlockingIOError:
+            sent = self.send_now(rest)
+            rest = rest[sent:]
+            if not sent:
                 self._wait(select.POLLOUT, deadline)
-            except OSError:
-                raise ConnectionLost("the broker closed the connection") from None
 
     def receive(self, deadline: Deadline) -> bytes:
         """What has arrived, at least one byte; b"" at the end of the stream.  Raises TimedOut."""
-        while True:
-            try:
-                return self._socket.recv(READ_SIZE)
-            except BlockingIOError:
-                self._wait(select.POLLIN, deadline)
-            except OSError:  # a reset: what was on its way is gone
-                return b""
+        while (data := self.receive_now()) is None:
+            self._wait(select.POLLIN, deadline)
+        return data
 
-    def receive_nowait(self) -> bytes | None:
-        """What has arrived; None when nothing has, b"" at the end of the stream."""
-        try:
-            return self._socket.recv(READ_SIZE)
-        except BlockingIOError:
-            return None
-        except OSError:
-            return b""
-
-    def close(self) -> None:
-        """Close; twice is fine."""
-        self._socket.close()
-
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
