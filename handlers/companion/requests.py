@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handlers.companion import lifecycle, waits
 from handlers.companion.calls import declined, for_client
-from handlers.companion.rows import Client, Request
+from handlers.companion.rows import REQUESTS, Client, Request
 from handlers.companion.snapshots import snapshot
 from handlers.events import Call
 from handlers.rule import Draft, Now
@@ -46,8 +46,13 @@ def cancel(draft: Draft, client: Client, call: Call[CancelRequest], now: Now) ->
 
 
 def own(draft: Draft, client: Client, request_id: str, now: Now) -> Request:
-    """The client's own request as it is now; somebody else's is as unknown as none (CP-6.8): Declined."""
-    request = lifecycle.current(draft, request_id, now)
+    """The client's own request as it is now; somebody else's is as unknown as none (CP-6.8): Declined.
+
+    So whose it is comes before anything that the request's own time or commit could show by: a foreign one
+    is not ended here, and both answers wait for the same commit.
+    """
+    request = draft.get(REQUESTS, request_id)
     if request is None or request.client_id != client.id:
+        draft.all(REQUESTS)
         raise declined(ErrorCode.NOT_FOUND, "no such request")
-    return request
+    return lifecycle.current(draft, request.id, now) or request
