@@ -106,10 +106,11 @@ def write_private_file(path: Path, content: bytes) -> None:
         with suppress(FileNotFoundError):
             temporary.unlink()
         raise
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Let the names in a folder outlive a crash of the machine."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

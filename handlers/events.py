@@ -45,9 +45,13 @@ class Call(Event, Generic[M]):
 
 @attrs.frozen
 class Started(Event):
-    """The broker starts: the rows are loaded, nothing listens yet."""
+    """The broker starts: the rows are loaded, nothing listens yet.
+
+    `damaged_at`: when a store was last found damaged and put out of use, in wall milliseconds.
+    """
 
     owed: ClassVar[bool] = True
+    damaged_at: int | None = None
 
 
 @attrs.frozen

@@ -1,9 +1,9 @@
 """The one place that puts the broker together; `open_broker` is the embedding API, and what the tests use.
 
-Order of a start: the packages come from one place, the folders are private, the lock is held, the store is open
-and migrated, the rows are loaded, the restart is decided and committed; only then do sockets appear.  Order of an
-end: stop accepting, let what was decided be committed, tell who still waits, flush, remove the sockets, commit
-what the closed connections left behind, close the store, release the lock.
+Order of a start: the packages come from one place, the folders are private, the lock is held, the store is whole
+(or a fresh one), open and migrated, the rows are loaded, the restart is decided and committed; only then do sockets
+appear.  Order of an end: stop accepting, let what was decided be committed, tell who still waits, flush, remove the
+sockets, commit what the closed connections left behind, close the store, release the lock.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from broker.daemon.protocol_table import Row, all_routes, protocol_table
 from broker.daemon.runtime_dir import private_folder
 from broker.daemon.sockets import Lock, SocketPlace, keep_places, lease_socket, open_places
 from broker.daemon.store import Fault, Reader, Store, no_fault
+from broker.daemon.store_file import damaged_at, open_store
 from broker.origin import check_origin
 from broker.paths import RUNTIME_DIR, STATE_DIR, Paths
 from handlers.environment import Environment
@@ -95,13 +96,22 @@ async def open_broker(setup: Setup) -> AsyncIterator[Broker]:
     private_folder(paths.runtime, RUNTIME_DIR)
     private_folder(paths.state, STATE_DIR)
     with Lock(paths.lock_file) as lock, Lock(paths.state_lock_file):
-        thread = StoreThread(lambda: Store(paths.database, setup.fault))
+        thread = StoreThread(lambda: _open_store(setup))
         await thread.start()
         try:
             async with _running(setup, thread, lock, command) as broker:
                 yield broker
         finally:
             thread.stop()
+
+
+def _open_store(setup: Setup) -> Store:
+    def warn(reason: str, moved_to: str) -> None:
+        setup.log.warning("store_damaged", reason=reason, setting=moved_to)
+
+    tables = merge(all_routes(protocol_table(setup.config.policy))).tables
+    wall_ms = setup.clocks.now().wall
+    return open_store(setup.paths.database, tables, wall_ms=wall_ms, warn=warn, fault=setup.fault)
 
 
 @asynccontextmanager
@@ -140,9 +150,8 @@ async def _assemble(
     committer = Committer(ledger, thread, dispatch.perform)
     dispatch.attach(ledger, committer)
     await thread.run(lambda store: ledger.load(store.load(routes.tables)))
-    if not dispatch.submit(
-        Started()
-    ):  # a fault of ours, logged: nobody may see requests that were not judged
+    started = Started(damaged_at(setup.paths.database))
+    if not dispatch.submit(started):  # a fault of ours, logged: nobody may see requests that were not judged
         raise StartRefused("store", "the restart could not be decided")
     await committer.flush()
     if ledger.refusing:  # before the restart is on disk, nobody is let in to see what it has ended (CP-4.13)

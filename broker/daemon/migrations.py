@@ -39,4 +39,5 @@ MIGRATIONS: tuple[Step, ...] = (
         *rows_table("receipts"),
         *rows_table("lease_blocks"),
     ),
+    rows_table("losses"),
 )

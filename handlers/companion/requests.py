@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from handlers.companion import lifecycle, waits
-from handlers.companion.calls import declined, for_client
+from handlers.companion import lifecycle, losses, waits
+from handlers.companion.calls import for_client
 from handlers.companion.rows import REQUESTS, Client, Request
 from handlers.companion.snapshots import snapshot
 from handlers.events import Call
@@ -11,7 +11,6 @@ from handlers.rule import Draft, Now
 from protocols.companion.messages import CancelRequest, GetRequest, Snapshot, WaitRequest, WaitResult
 from protocols.companion.states import Step
 from protocols.errors import InvalidValue
-from protocols.refusal import ErrorCode
 
 
 @for_client
@@ -54,5 +53,5 @@ def own(draft: Draft, client: Client, request_id: str, now: Now) -> Request:
     request = draft.get(REQUESTS, request_id)
     if request is None or request.client_id != client.id:
         draft.all(REQUESTS)
-        raise declined(ErrorCode.NOT_FOUND, "no such request")
+        raise losses.not_found(draft)
     return lifecycle.current(draft, request.id, now) or request

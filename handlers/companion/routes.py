@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from handlers.companion import describe, expiry, pairing, requests, restart, scheduler, session, waits
+from handlers.companion import describe, expiry, losses, pairing, requests, restart, scheduler, session, waits
 from handlers.companion.create import create
+from handlers.companion.losses import LOSSES
 from handlers.companion.rows import (
     CLIENTS,
     DISPLAYS,
@@ -28,7 +29,7 @@ from protocols.companion.messages import (
 )
 
 _REQUESTS = Routes(
-    tables=(CLIENTS, REQUESTS, DISPLAYS, TURN, WAITS, SETTINGS, FAILURES),
+    tables=(CLIENTS, REQUESTS, DISPLAYS, TURN, WAITS, SETTINGS, FAILURES, LOSSES),
     calls={
         Hello: session.hello,
         Authenticate: session.authenticate,
@@ -45,7 +46,7 @@ _REQUESTS = Routes(
         WAITS.name: expiry.wait_over,
         FAILURES.name: session.forget,
     },
-    facts={Started: (restart.started,), Closed: (waits.closed, session.closed)},
+    facts={Started: (restart.started, losses.started), Closed: (waits.closed, session.closed)},
     settle=(scheduler.settle,),
 )
 
