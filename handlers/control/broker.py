@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from handlers.companion import settings
+from handlers.companion import losses, settings
 from handlers.companion.rows import CLIENTS, REQUESTS
 from handlers.connections import CONNECTIONS
 from handlers.environment import Environment
@@ -37,6 +37,7 @@ def status(draft: Draft, call: Call[messages.Status], now: Now) -> None:
         open_requests=sum(not request.ended for request in draft.all(REQUESTS)),
         leases=sum(lease.lives for lease in draft.all(LEASES)),
         character_packs=_packs(environment),
+        records_lost_at=losses.records_lost_at(draft),
     )
     draft.effect(Reply(call.ref, result))
 

@@ -56,6 +56,8 @@ class StatusResult:
     open_requests: int
     leases: int
     character_packs: CharacterPacks
+    records_lost_at: str | None
+    """When requests were last lost to damage or clearing, so that a NOT_FOUND of one from before means nothing."""
 
 
 @attrs.frozen(kw_only=True)
