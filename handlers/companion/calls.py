@@ -41,6 +41,13 @@ def declined(code: ErrorCode, message: str, **details: JSON) -> Declined:
     return Declined(Refused(code, message, details))
 
 
+def require_scopes(client: Client, *scopes: str) -> None:
+    """Raise Declined unless the client has all of these scopes now (CP-5.3)."""
+    for scope in scopes:
+        if scope not in client.scopes:
+            raise declined(ErrorCode.FORBIDDEN, "the client does not have the scope", scope=scope)
+
+
 def for_client(
     handler: Callable[[Draft, Client, Call[M], Now], object | None],
 ) -> Callable[[Draft, Call[M], Now], None]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from handlers.companion import capacity, lifecycle, scheduler
 from handlers.companion.availability import unavailable
-from handlers.companion.calls import declined, for_client
+from handlers.companion.calls import declined, for_client, require_scopes
 from handlers.companion.resolve import resolve
 from handlers.companion.rows import REQUESTS, Client, Request, idempotency_index
 from handlers.companion.snapshots import snapshot
@@ -37,7 +37,7 @@ def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) ->
         return snapshot(made_before)
     if capability is None:
         raise declined(ErrorCode.UNSUPPORTED_CAPABILITY, "no such capability")
-    _check_scope(client, capability)
+    require_scopes(client, *capability.required_scopes)
     resolved = resolve(draft, asked, capability, _checked_params(asked, capability))
     deed = resolved.deed
     _check_available(draft, deed.capability)
@@ -99,12 +99,6 @@ def _made_before(
     if found[0].fingerprint != fingerprint:
         raise declined(ErrorCode.IDEMPOTENCY_CONFLICT, "this key was used with other parameters")
     return lifecycle.current(draft, found[0].id, now)
-
-
-def _check_scope(client: Client, capability: Capability) -> None:
-    missing = [scope for scope in capability.required_scopes if scope not in client.scopes]
-    if missing:
-        raise declined(ErrorCode.FORBIDDEN, "the client does not have the scope", scope=missing[0])
 
 
 def _checked_params(asked: CreateRequest, capability: Capability) -> JSONObject:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from handlers.companion import describe, expiry, losses, pairing, requests, restart, scheduler, session, waits
+from handlers.companion import (
+    describe,
+    discovery,
+    expiry,
+    losses,
+    pairing,
+    requests,
+    restart,
+    scheduler,
+    session,
+    waits,
+)
 from handlers.companion.create import create
 from handlers.companion.losses import LOSSES
 from handlers.companion.rows import (
@@ -17,6 +28,7 @@ from handlers.companion.rows import (
 from handlers.companion.update import update
 from handlers.events import Closed, Started
 from handlers.routes import Routes, merge
+from protocols.companion.discovery import DescribeCapability, ListCapabilities, ListCharacters, ListStyles
 from protocols.companion.messages import (
     Authenticate,
     CancelRequest,
@@ -34,6 +46,10 @@ _REQUESTS = Routes(
         Hello: session.hello,
         Authenticate: session.authenticate,
         DescribeRuntime: describe.describe_runtime,
+        ListCharacters: discovery.list_characters,
+        ListCapabilities: discovery.list_capabilities,
+        DescribeCapability: discovery.describe_capability,
+        ListStyles: discovery.list_styles,
         CreateRequest: create,
         GetRequest: requests.get,
         WaitRequest: requests.wait,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from protocols.companion.discovery import DISCOVERY_METHODS
 from protocols.companion.messages import (
     Authenticate,
     AuthenticateResult,
@@ -26,6 +27,7 @@ METHODS = method_table(
     Method("session.hello", Hello, HelloResult, serial=True, batched=False),
     Method("session.authenticate", Authenticate, AuthenticateResult, serial=True, batched=False),
     Method("runtime.describe", DescribeRuntime, RuntimeDescription),
+    *DISCOVERY_METHODS,
     Method("requests.create", CreateRequest, Snapshot),
     Method("requests.get", GetRequest, Snapshot),
     Method("requests.wait", WaitRequest, WaitResult, charge=Charge.WAIT, batched=False),
