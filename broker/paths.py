@@ -1,4 +1,4 @@
-"""Where everything lies: sockets, state, configuration and credentials (wire.md, Transport and Configuration).
+"""Where everything lies: sockets, state, configuration, characters (wire.md, Transport and Configuration).
 
 Only names are chosen here, the same way for the daemon and its clients; nothing is made or checked.  Precedence:
 argument, environment variable, the platform's own folders.
@@ -6,6 +6,8 @@ argument, environment variable, the platform's own folders.
     runtime   COMPANION_RUNTIME_DIR, else on Linux companion/ in $XDG_RUNTIME_DIR, else run/ in the state folder
     state     COMPANION_STATE_DIR, else the platform's folder for a user's state
     config    COMPANION_CONFIG names the file, else config.toml in the platform's folder for configuration
+
+Credentials and character packs are always in the platform's folder for configuration.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ class Paths:
     """Where the lease socket goes when another live server holds the documented path (macOS only)."""
     config_is_named: bool = False
     """Whether somebody named the configuration file, so that it must exist."""
+    characters: Path | None = None
+    """The folder of the character packs that the user has added; None: nowhere."""
 
     @property
     def companion_socket(self) -> Path:
@@ -91,6 +95,7 @@ def find_paths(
         lease_socket=documented or own_lease_socket,
         lease_socket_fallback=own_lease_socket if documented else None,
         config_is_named=named_config is not None,
+        characters=own_config / "characters",
     )
 
 

@@ -7,15 +7,8 @@ import attrs
 from handlers.policy import Policy
 from protocols.companion.capabilities import Catalog
 from protocols.companion.catalog import CATALOG
+from protocols.companion.packs import SkippedPack
 from protocols.implementation import VERSION
-
-
-@attrs.frozen
-class SkippedPack:
-    """A character pack that could not be taken in: the name of its folder, and why."""
-
-    name: str
-    reason: str
 
 
 @attrs.frozen

@@ -31,6 +31,7 @@ from broker.daemon.sockets import Lock, SocketPlace, keep_places, lease_socket, 
 from broker.daemon.store import Fault, Reader, Store, no_fault
 from broker.daemon.store_file import damaged_at, open_store
 from broker.origin import check_origin
+from broker.packs import load_packs
 from broker.paths import RUNTIME_DIR, STATE_DIR, Paths
 from handlers.environment import Environment
 from handlers.events import Started
@@ -144,7 +145,17 @@ async def _assemble(
 ) -> Broker:
     """Load the rows, decide the restart and commit it."""
     routes = merge(all_routes(table))
-    environment = Environment(setup.config.policy, os.urandom(16).hex(), boot_id())
+    packs = load_packs(setup.paths.characters)
+    for skipped in packs.skipped:
+        setup.log.warning("character_pack_skipped", setting=skipped.name)
+    environment = Environment(
+        setup.config.policy,
+        os.urandom(16).hex(),
+        boot_id(),
+        packs.catalog,
+        loaded_packs=packs.loaded,
+        skipped_packs=packs.skipped,
+    )
     dispatch = Dispatch(setup.clocks, serving, setup.log)
     ledger = Ledger(routes, environment, reader, setup.clocks.now, dispatch.report)
     committer = Committer(ledger, thread, dispatch.perform)

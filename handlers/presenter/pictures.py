@@ -9,6 +9,7 @@ from handlers.companion.rows import CLIENTS, REQUESTS, Request, capability_of
 from handlers.companion.snapshots import stored_object
 from handlers.presenter.rows import Showing
 from handlers.rule import Draft, Now
+from protocols.companion.declared import DeclaredParams
 from protocols.companion.states import State
 from protocols.json_values import JSONObject
 from protocols.presenter import picture
@@ -28,15 +29,14 @@ def picture_of(draft: Draft, request: Request) -> picture.Picture:
     """What must be on the screen for the request."""
     capability = capability_of(draft, request)
     label = label_of(draft, request)
-    return picture.of_request(
-        capability.kind, capability.interaction, label, request.program, stored_object(request.params)
-    )
+    params, _ = _params(draft, request)
+    return picture.of_request(capability.kind, capability.interaction, label, request.program, params)
 
 
 def present(draft: Draft, request: Request, showing: Showing, now: Now, message: type[P]) -> P:
     """The request as a message to draw."""
     shown = picture_of(draft, request)
-    params = stored_object(request.params)
+    params, of_pack = _params(draft, request)
     return message(
         request_id=request.id,
         revision=showing.picture,
@@ -50,6 +50,7 @@ def present(draft: Draft, request: Request, showing: Showing, now: Now, message:
         tone=shown.tone,
         expression=_text(params, "expression") or _worn(draft, request),
         motion="still" if request.still else None,
+        parameters=of_pack,
         title=shown.title,
         text=shown.text,
         detail=shown.detail,
@@ -92,6 +93,13 @@ def confirmation(draft: Draft, pairing: Pairing) -> ConfirmPairing:
         retention_hours=shown.retention_hours,
         expires_at=rfc3339(pairing.expires_at),
     )
+
+
+def _params(draft: Draft, request: Request) -> tuple[JSONObject, JSONObject | None]:
+    """The params that the core gives a meaning, and those of a pack's own capability, whatever their names are."""
+    params = stored_object(request.params)
+    declared = isinstance(capability_of(draft, request).params, DeclaredParams)
+    return ({}, params) if declared else (params, None)
 
 
 def _worn(draft: Draft, request: Request) -> str | None:

@@ -74,7 +74,7 @@ class InputSchema:
             raise InvalidValue("properties", "too many", MAX_PROPERTIES)
         for name in self.properties:
             if not _NAME.fullmatch(name):
-                raise InvalidValue("properties", "not a name").under(name)
+                raise InvalidValue("", "not a name").under(name).under("properties")
         if len(set(self.required)) < len(self.required):
             raise InvalidValue("required", "a name stands twice")
         for name in self.required:

@@ -60,6 +60,7 @@ class Present:
 
     `queued` counts the requests that wait for a place; `remaining_ms` is the time until the deadline.
     `expression` is the character's face for it; `motion` still: nothing of it may move, as its owner was told.
+    `parameters` are those of a capability that a character pack declares: numbers and words of the pack's own.
     """
 
     request_id: str
@@ -74,6 +75,7 @@ class Present:
     tone: Tone | None = absent()
     expression: str | None = absent()
     motion: Literal["still"] | None = absent()
+    parameters: JSONObject | None = absent()
     title: str | None = absent()
     text: str | None = absent()
     detail: str | None = absent()
