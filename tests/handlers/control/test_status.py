@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from handlers.environment import SkippedPack
+from protocols.companion.packs import SkippedPack
 from tests.support.control_world import ControlWorld
 
 
