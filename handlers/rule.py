@@ -76,7 +76,7 @@ class Table(Generic[R]):
     """How rows of one kind are found, kept and timed.
 
     `indexes` are searched in memory.  Those named in `lookups` are columns on disk as well, so that rows which
-    are `settled` (they have ended, and leave memory once committed) are still found.
+    are `settled` (they have ended, and leave memory once committed) are still found, counted, and put in order.
     """
 
     name: str
@@ -103,6 +103,14 @@ class View(Protocol):
 
     def all(self, table: Table[R]) -> Sequence[R]:
         """Every row in memory; settled rows of the disk are not among them."""
+        ...
+
+    def up_to(self, table: Table[R], index: str, value: str, limit: int, start: str = "") -> Sequence[R]:
+        """The first `limit` rows whose index is from `start` to `value`, in its order (that of code points)."""
+        ...
+
+    def count(self, table: Table[R], index: str, value: str) -> int:
+        """How many rows `find` would find; none of them is read for it."""
         ...
 
 
@@ -190,6 +198,28 @@ class Draft:
         rows = [row for row in self._view.all(table) if not self._changed(table, row)]
         return rows + list(self._own(table))
 
+    def up_to(self, table: Table[R], index: str, value: str, limit: int, start: str = "") -> list[R]:
+        """The first `limit` rows whose index is from `start` to `value`, in its order (that of code points).
+
+        For work in small pieces over rows that may be on disk only: then the index must be a lookup.
+        """
+        of_row = table.indexes[index]
+        more = limit + sum(name == table.name for name, _ in self._changes)
+        found = [
+            row for row in self._view.up_to(table, index, value, more, start) if not self._changed(table, row)
+        ]
+        found += [row for row in self._own(table) if is_within(of_row(row), start, value)]
+        return sorted(found, key=lambda row: of_row(row) or "")[:limit]
+
+    def count(self, table: Table[R], index: str, value: str) -> int:
+        """How many rows `find` would find; none of them is read for it."""
+        of_row = table.indexes[index]
+        count = self._view.count(table, index, value)
+        for before, after in self.changes(table):
+            count += after is not None and of_row(after) == value
+            count -= before is not None and of_row(before) == value
+        return count
+
     def put(self, table: Table[R], row: R) -> R:
         """Add the row or replace the one with its key; returns it with the revision that it now has."""
         key = table.key(row)
@@ -248,6 +278,11 @@ class Draft:
 def _as(table: Table[R], row: Row | None) -> R | None:
     assert row is None or isinstance(row, table.row)
     return row
+
+
+def is_within(value: str | None, start: str, end: str) -> bool:
+    """Whether the value of an index is in a range, both ends included."""
+    return value is not None and start <= value <= end
 
 
 def derive(seed: bytes, purpose: str) -> bytes:

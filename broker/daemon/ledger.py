@@ -20,7 +20,7 @@ batches between it and the disk.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import attrs
@@ -29,7 +29,7 @@ from broker.daemon.deadlines import Deadlines, Key
 from broker.daemon.rows import GONE, AnyTable, Gone, Rows
 from handlers.environment import Environment
 from handlers.routes import Routes, decide
-from handlers.rule import Change, Decision, Draft, Due, Effect, Event, Keep, Now, Row, Table
+from handlers.rule import Change, Decision, Draft, Due, Effect, Event, Keep, Now, Row, Table, is_within
 
 R = TypeVar("R", bound=Row)
 
@@ -40,6 +40,16 @@ class Disk(Protocol):
     def read(self, table: AnyTable, key: str) -> Row | None: ...
 
     def look_up(self, table: AnyTable, index: str, value: str) -> Sequence[Row]: ...
+
+    def up_to(
+        self, table: AnyTable, index: str, bounds: tuple[str, str], limit: int, besides: Collection[str]
+    ) -> Sequence[Row]:
+        """The first `limit` rows within the bounds, both included, in the order of the index, but for some keys."""
+        ...
+
+    def count(self, table: AnyTable, index: str, value: str, besides: Collection[str]) -> int:
+        """How many rows have this value, but for some keys."""
+        ...
 
 
 @attrs.frozen
@@ -299,7 +309,7 @@ class _View:
 
     def find(self, table: Table[R], index: str, value: str) -> list[R]:
         ledger = self._ledger
-        self._note(ledger._dirty_tables.get(table.name, 0))
+        self._note_all(table)
         found: list[Any] = list(ledger.rows.find(table, index, value))
         if index in table.lookups:
             on_disk = ledger._disk.look_up(table, index, value)
@@ -307,9 +317,48 @@ class _View:
         return found
 
     def all(self, table: Table[R]) -> list[R]:
-        self._note(self._ledger._dirty_tables.get(table.name, 0))
+        self._note_all(table)
         return list(self._ledger.rows.all(table))  # type: ignore[arg-type]
+
+    def up_to(self, table: Table[R], index: str, value: str, limit: int, start: str = "") -> list[R]:
+        self._note_all(table)
+        of_row: Callable[[Any], str | None] = table.indexes[index]
+        found: list[Any] = []
+        if _on_disk(table, index):
+            dirty = self._dirty_rows(table)
+            found += self._ledger._disk.up_to(table, index, (start, value), limit, dirty.keys())
+            in_memory: Iterable[Any] = dirty.values()
+        else:
+            in_memory = self._ledger.rows.all(table)
+        found += [row for row in in_memory if row is not None and is_within(of_row(row), start, value)]
+        return sorted(found, key=lambda row: of_row(row) or "")[:limit]
+
+    def count(self, table: Table[R], index: str, value: str) -> int:
+        self._note_all(table)
+        if not _on_disk(table, index):
+            return len(self._ledger.rows.find(table, index, value))
+        of_row: Callable[[Any], str | None] = table.indexes[index]
+        dirty = self._dirty_rows(table)
+        uncommitted = sum(row is not None and of_row(row) == value for row in dirty.values())
+        return uncommitted + self._ledger._disk.count(table, index, value, dirty.keys())
+
+    def _dirty_rows(self, table: AnyTable) -> dict[str, Row | None]:
+        """The rows that the disk may hold otherwise, or not at all, or still (None).
+
+        The disk is asked for all others in one statement, for it may take in a batch at any time.
+        """
+        keys = (key for name, key in self._ledger._dirty if name == table.name)
+        rows = {key: self._ledger.rows.get(table, key) for key in keys}
+        return {key: None if isinstance(row, Gone) else row for key, row in rows.items()}
+
+    def _note_all(self, table: AnyTable) -> None:
+        self._note(self._ledger._dirty_tables.get(table.name, 0))
 
     def _note(self, number: int) -> None:
         if number > self._ledger._committed:
             self.newest = max(self.newest, number)
+
+
+def _on_disk(table: AnyTable, index: str) -> bool:
+    """Whether rows with a value in this index may be on disk only."""
+    return table.reads_disk and index in table.lookups

@@ -16,7 +16,7 @@ import contextlib
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,9 +146,34 @@ class Reader:
         found = self._db.execute(f"SELECT revision, body FROM {table.name} WHERE by_{index} = ?", (value,))
         return [_row(table, revision, body) for revision, body in found.fetchall()]
 
+    def up_to(
+        self, table: AnyTable, index: str, bounds: tuple[str, str], limit: int, besides: Collection[str]
+    ) -> list[Row]:
+        """The first `limit` committed rows within the bounds, in the order of a lookup column, but for some keys."""
+        found = self._db.execute(
+            f"SELECT revision, body FROM {table.name} WHERE by_{index} BETWEEN ? AND ? AND {_BESIDES}"
+            f" ORDER BY by_{index} LIMIT ?",
+            (*bounds, _keys(besides), limit),
+        )
+        return [_row(table, revision, body) for revision, body in found.fetchall()]
+
+    def count(self, table: AnyTable, index: str, value: str, besides: Collection[str]) -> int:
+        """How many committed rows have this value in a lookup column, but for some keys."""
+        sql = f"SELECT COUNT(*) FROM {table.name} WHERE by_{index} = ? AND {_BESIDES}"
+        (count,) = self._db.execute(sql, (value, _keys(besides))).fetchone()
+        return int(count)
+
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+
+_BESIDES = "key NOT IN (SELECT value FROM json_each(?))"
+"""A list of keys in one parameter: their number has no bound that SQLite would mind."""
+
+
+def _keys(keys: Collection[str]) -> str:
+    return encode(list(keys)).decode()
 
 
 def _statement(write: Write) -> tuple[str, list[object]]:

@@ -19,6 +19,7 @@ from tests.support.toy_routes import (
     SIGHTED,
     Act,
     All,
+    Count,
     Drop,
     Find,
     Get,
@@ -26,9 +27,11 @@ from tests.support.toy_routes import (
     ItemTable,
     OwedAct,
     Put,
+    Reading,
     Told,
     ToyFault,
     Unsaved,
+    UpTo,
     toy_routes,
 )
 
@@ -92,6 +95,16 @@ def desk() -> Desk:
     return Desk()
 
 
+READINGS: list[Reading] = [
+    Get(PAPERS, "x"),
+    Find(PAPERS, "ann"),
+    All(PAPERS),
+    UpTo(PAPERS, 0, 1),
+    Count(PAPERS, "bob"),
+]
+"""The last two find nothing: that there is nothing is a reading, too."""
+
+
 # -- who waits -------------------------------------------------------------------------------------------------
 
 
@@ -104,10 +117,8 @@ def test_an_acknowledgement_waits_for_its_commit(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("CP-4.12")
-@pytest.mark.parametrize("reading", [Get(PAPERS, "x"), Find(PAPERS, "ann"), All(PAPERS)])
-def test_whoever_reads_what_is_not_on_disk_waits_with_its_writer(
-    desk: Desk, reading: Get | Find | All
-) -> None:
+@pytest.mark.parametrize("reading", READINGS)
+def test_whoever_reads_what_is_not_on_disk_waits_with_its_writer(desk: Desk, reading: Reading) -> None:
     desk.ledger.decide(put(1))
     desk.ledger.decide(Act(2, reads=(reading,)))
     assert desk.told() == []
@@ -175,13 +186,14 @@ def test_a_settled_row_leaves_memory_once_it_is_on_disk_and_is_still_found(desk:
     desk.commit()
     assert desk.row(PAPERS) is None
     seen: list[Told] = []
-    desk.ledger.decide(Act(2, reads=(Get(PAPERS, "x"), Find(PAPERS, "ann"), All(PAPERS))))
+    reads = (Get(PAPERS, "x"), Find(PAPERS, "ann"), UpTo(PAPERS, 1, 9), Count(PAPERS, "ann"), All(PAPERS))
+    desk.ledger.decide(Act(2, reads=reads))
     while (effect := desk.ledger.take_ready()) is not None:
         assert isinstance(effect, Told)
         seen.append(effect)
     answers = [answer for _, answer in seen[-1].readings]
     paper = attrs.evolve(item(1, done=True), revision=1)
-    assert answers == [{paper}, {paper}, set()]
+    assert answers == [frozenset({paper}), frozenset({paper}), (paper,), 1, frozenset()]
 
 
 def test_a_dropped_row_is_not_read_from_the_disk_that_still_has_it(desk: Desk) -> None:

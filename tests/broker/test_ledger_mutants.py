@@ -17,7 +17,7 @@ from broker.daemon.rows import AnyTable
 from handlers.rule import Change, Decision, Event, Keep, Now, Row
 from tests.support.play import Play
 from tests.support.scripts import SEEDS, random_script
-from tests.support.toy_disk import Broken
+from tests.support.toy_disk import Broken, ToyDisk
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 MUTANTS: list[Mutant] = []
@@ -112,6 +112,16 @@ def a_find_in_a_dirty_table_does_not_wait(patch: pytest.MonkeyPatch) -> None:
 @mutant
 def reading_a_whole_dirty_table_does_not_wait(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(module._View, "all", unnoted(module._View.all))
+
+
+@mutant
+def reading_in_order_from_a_dirty_table_does_not_wait(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(module._View, "up_to", unnoted(module._View.up_to))
+
+
+@mutant
+def a_count_of_a_dirty_table_does_not_wait(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(module._View, "count", unnoted(module._View.count))
 
 
 def unnoted(read: Callable[..., object]) -> Callable[..., object]:
@@ -404,6 +414,51 @@ def a_find_takes_the_disk_for_newer_than_memory(patch: pytest.MonkeyPatch) -> No
         return found + [row for row in on_disk if row not in found]
 
     patch.setattr(module._View, "find", all_on_disk)
+
+
+@mutant
+def reading_in_order_and_counting_know_only_the_disk(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(module._View, "_dirty_rows", lambda self, table: {})
+
+
+@mutant
+def reading_in_order_and_counting_know_only_the_rows_that_are_there(patch: pytest.MonkeyPatch) -> None:
+    dirty_rows = module._View._dirty_rows
+
+    def without_drops(self: module._View, table: AnyTable) -> dict[str, Row | None]:
+        return {key: row for key, row in dirty_rows(self, table).items() if row is not None}
+
+    patch.setattr(module._View, "_dirty_rows", without_drops)
+
+
+@mutant
+def reading_in_order_and_counting_take_the_disk_for_newer_than_memory(patch: pytest.MonkeyPatch) -> None:
+    others = ToyDisk._others
+    patch.setattr(ToyDisk, "_others", lambda self, table, besides: others(self, table, ()))
+
+
+@mutant
+def reading_in_order_ends_at_the_last_row_of_the_disk(patch: pytest.MonkeyPatch) -> None:
+    up_to = module._View.up_to
+
+    def on_disk_first(
+        self: module._View, table: AnyTable, index: str, value: str, limit: int, start: str = ""
+    ) -> list[Row]:
+        found = up_to(self, table, index, value, limit, start)
+        committed = [row for row in found if (table.name, table.key(row)) not in self._ledger._dirty]
+        return found if len(committed) == len(found) else committed
+
+    patch.setattr(module._View, "up_to", on_disk_first)
+
+
+@mutant
+def reading_in_order_knows_only_rows_in_memory(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ToyDisk, "up_to", lambda *arguments: [])
+
+
+@mutant
+def counting_knows_only_rows_in_memory(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ToyDisk, "count", lambda *arguments: 0)
 
 
 # -- the disk refuses, time passes ---------------------------------------------------------------------------

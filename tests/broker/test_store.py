@@ -14,7 +14,8 @@ from broker.daemon.ledger import Write
 from broker.daemon.migrations import MIGRATIONS as BROKER_MIGRATIONS
 from broker.daemon.migrations import Step, rows_table
 from broker.daemon.store import Reader, Store, StoreDisagrees, StoreTooNew
-from tests.support.toy_routes import MIGRATIONS, PAPERS, PARKED, SETTINGS, TABLES, Item, ItemTable
+from tests.support.memory_disk import MemoryDisk
+from tests.support.toy_routes import MIGRATIONS, PAPERS, PARKED, SETTINGS, TABLES, Item, ItemTable, order_of
 
 
 class Hook:
@@ -140,6 +141,48 @@ def test_a_reader_finds_rows_by_key_and_by_lookup_settled_or_not(store: Store, r
     assert reader.read(PAPERS, "nowhere") is None
     assert set(map(repr, reader.look_up(PAPERS, "owner", "ann"))) == {repr(x), repr(y)}
     assert reader.look_up(PAPERS, "owner", "nobody") == []
+
+
+def test_a_reader_finds_rows_in_order_and_counts_them_but_for_those_that_are_excepted(
+    store: Store, reader: Reader
+) -> None:
+    disk = MemoryDisk()
+    writes = [
+        insert(item(f"{n:02d}", owner="ann" if n % 3 else "bob", value=n % 7, done=n % 2 == 0))
+        for n in range(40)
+    ]
+    store.commit(writes)
+    disk.apply(writes)
+    for besides in ((), ("03",), tuple(f"{n:02d}" for n in range(0, 40, 3))):
+        for owner in ("ann", "bob", "nobody"):
+            assert reader.count(PAPERS, "owner", owner, besides) == disk.count(
+                PAPERS, "owner", owner, besides
+            )
+        for first, last, limit in ((0, 9, 5), (2, 4, 50), (2, 2, 3), (5, 3, 9)):
+            bounds = order_of(first), order_of(last + 1)
+            expected = list(disk.up_to(PAPERS, "order", bounds, limit, besides))
+            assert reader.up_to(PAPERS, "order", bounds, limit, besides) == expected
+
+
+def test_more_rows_can_be_excepted_than_a_statement_has_parameters(store: Store, reader: Reader) -> None:
+    store.commit([insert(item("x")), insert(item("y"))])
+    besides = ["x", *map(str, range(300_000))]
+    assert reader.count(PAPERS, "owner", "ann", besides) == 1
+    assert reader.up_to(PAPERS, "owner", ("ann", "ann"), 9, besides) == [item("y")]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT revision, body FROM papers WHERE by_order BETWEEN '1' AND '2' ORDER BY by_order LIMIT 9",
+        "SELECT COUNT(*) FROM papers WHERE by_owner = 'ann'",
+    ],
+)
+def test_reading_in_order_and_counting_need_no_look_at_other_rows(store: Store, sql: str) -> None:
+    plan = str(store._db.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall())
+    assert "USING" in plan
+    assert "INDEX papers_by_" in plan
+    assert "TEMP B-TREE" not in plan
 
 
 def test_a_lookup_follows_its_row(store: Store, reader: Reader) -> None:

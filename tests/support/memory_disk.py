@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from broker.daemon.ledger import Write
-from handlers.rule import Row, Table
+from handlers.rule import Row, Table, is_within
 
 
 class MemoryDisk:
@@ -29,6 +29,19 @@ class MemoryDisk:
     def look_up(self, table: Table[Any], index: str, value: str) -> Sequence[Row]:
         of_row = table.indexes[index]
         return [row for (name, _), row in self.rows.items() if name == table.name and of_row(row) == value]
+
+    def up_to(
+        self, table: Table[Any], index: str, bounds: tuple[str, str], limit: int, besides: Collection[str]
+    ) -> Sequence[Row]:
+        of_row = table.indexes[index]
+        found = [row for row in self._others(table, besides) if is_within(of_row(row), *bounds)]
+        return sorted(found, key=lambda row: of_row(row) or "")[:limit]
+
+    def count(self, table: Table[Any], index: str, value: str, besides: Collection[str]) -> int:
+        return sum(table.indexes[index](row) == value for row in self._others(table, besides))
+
+    def _others(self, table: Table[Any], besides: Collection[str]) -> Iterator[Any]:
+        return (row for (name, key), row in self.rows.items() if name == table.name and key not in besides)
 
     def live(self, tables: Iterable[Table[Any]]) -> Iterator[tuple[Table[Any], Row]]:
         """What a starting broker loads: settled rows stay on the disk."""

@@ -16,7 +16,21 @@ from broker.daemon.deadlines import Key as RowKey
 from broker.daemon.rows import AnyTable
 from handlers.rule import Change, Deadline, Decision, Due, Effect, Event, Keep, Now
 from tests.support.toy_disk import BY_NAME, State, expect
-from tests.support.toy_routes import Act, All, Drop, Find, Get, Item, Put, Reading, Told, Unsaved
+from tests.support.toy_routes import (
+    Act,
+    All,
+    Answer,
+    Count,
+    Drop,
+    Find,
+    Get,
+    Item,
+    Put,
+    Reading,
+    Told,
+    Unsaved,
+    UpTo,
+)
 
 
 @attrs.define(eq=False)
@@ -83,9 +97,10 @@ class Reference:
 
     def _check_decision(self, told: Told, changes: tuple[Change, ...]) -> None:
         for reading, answer in told.readings:
-            lowest, highest = self._answers(reading)
-            seen = lowest <= answer <= highest
-            expect(seen, "reads see what the newest decision left", reading, answer, highest)
+            seen = self._is_answer(reading, answer)
+            expect(
+                seen, "reads see what the newest decision left", reading, answer, self._items(reading.table)
+            )
         for change in changes:
             standing = self.state.get((change.table.name, change.key))
             expect(change.before == standing, "a change builds on the newest decision", change, standing)
@@ -97,18 +112,22 @@ class Reference:
             expect(due, "deadlines do not fire early", told.event)
             expect(not self.refusing, "deadlines pause while the disk refuses writes", told.event)
 
-    def _answers(self, reading: Reading) -> tuple[set[Item], set[Item]]:
-        """The rows that a reading must find, and those that it may find: `all` may miss settled rows."""
+    def _is_answer(self, reading: Reading, answer: Answer) -> bool:
+        """Whether a reading has found what it had to: `all` may miss settled rows."""
+        rows = frozenset(self._items(reading.table))
         match reading:
-            case Get(table, key):
-                found = {row for row in self._items(table) if row.key == key}
-                return found, found
-            case Find(table, owner):
-                found = {row for row in self._items(table) if row.owner == owner}
-                return found, found
+            case Get(_, key):
+                return answer == frozenset(row for row in rows if row.key == key)
+            case Find(_, owner):
+                return answer == frozenset(row for row in rows if row.owner == owner)
             case All(table):
-                found = self._items(table)
-                return {row for row in found if not table.settled(row)}, found
+                assert isinstance(answer, frozenset)
+                return {row for row in rows if not table.settled(row)} <= answer <= rows
+            case UpTo(_, value, limit):
+                first = sorted((row.value, row.key, row) for row in rows if row.value <= value)[:limit]
+                return answer == tuple(row for *_, row in first)
+            case Count(_, owner):
+                return answer == sum(row.owner == owner for row in rows)
 
     def _deadline(self, event: Due) -> Deadline | None:
         row = self.state.get((event.table, event.key))

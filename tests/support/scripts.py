@@ -17,6 +17,7 @@ from tests.support.toy_routes import (
     TABLES,
     Act,
     All,
+    Count,
     Drop,
     Find,
     Get,
@@ -25,6 +26,7 @@ from tests.support.toy_routes import (
     OwedAct,
     Put,
     Reading,
+    UpTo,
 )
 
 OWNERS = ("ann", "bob")
@@ -113,10 +115,14 @@ def _act(random: Random, number: int) -> Act:
 
 def _reading(random: Random) -> Reading:
     table = random.choice(TABLES)
-    kind = random.randrange(5)
+    kind = random.randrange(7)
     if kind < 3:
         return Get(table, random.choice(KEYS))
-    return Find(table, random.choice(OWNERS)) if kind == 3 else All(table)
+    if kind == 3:
+        return UpTo(table, random.randrange(1, 50), random.randrange(1, len(KEYS) + 1))
+    if kind == 4:
+        return All(table)
+    return (Find if kind == 5 else Count)(table, random.choice(OWNERS))
 
 
 def _write(random: Random, number: int) -> Put | Drop:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from broker.daemon.deadlines import Key as RowKey
 from broker.daemon.ledger import Write
 from broker.daemon.rows import AnyTable
-from handlers.rule import Row
+from handlers.rule import Row, is_within
 from tests.support.toy_routes import PAPERS, TABLES, TALLY
 
 BY_NAME: dict[str, AnyTable] = {table.name: table for table in (*TABLES, TALLY)}
@@ -59,6 +59,22 @@ class ToyDisk:
         """The committed rows with this value in a lookup column."""
         of_row = table.indexes[index]
         return [row for (name, _), row in self.rows.items() if name == table.name and of_row(row) == value]
+
+    def up_to(
+        self, table: AnyTable, index: str, bounds: tuple[str, str], limit: int, besides: Collection[str]
+    ) -> list[Row]:
+        """The first committed rows within the bounds, in the order of the lookup column, but for some keys."""
+        of_row = table.indexes[index]
+        found = [row for row in self._others(table, besides) if is_within(of_row(row), *bounds)]
+        return sorted(found, key=lambda row: of_row(row) or "")[:limit]
+
+    def count(self, table: AnyTable, index: str, value: str, besides: Collection[str]) -> int:
+        """How many committed rows have this value in a lookup column, but for some keys."""
+        return sum(table.indexes[index](row) == value for row in self._others(table, besides))
+
+    def _others(self, table: AnyTable, besides: Collection[str]) -> Iterator[Row]:
+        expect(table is PAPERS, "only rows that leave memory are read from the disk", table.name)
+        return (row for (name, key), row in self.rows.items() if name == table.name and key not in besides)
 
     def live(self) -> list[tuple[AnyTable, Row]]:
         """What a starting broker would load."""

@@ -1,6 +1,6 @@
 """A toy protocol for tests of the concurrency rule: a table of each kind, and events that say what is to be done.
 
-    papers     STORED; leave memory when they are done, and are looked up by their owner on disk
+    papers     STORED; leave memory when they are done, and are looked up by their owner and in their order on disk
     settings   STORED; stay in memory until they are dropped
     parked     MEMORY
     sighted    FACT
@@ -55,8 +55,13 @@ class ItemTable(Table[Item]):
 
 
 def _table(name: str, keep: Keep, deadline: Callable[[Item], Deadline | None]) -> ItemTable:
-    indexes = {"owner": lambda item: item.owner}
+    indexes = {"owner": lambda item: item.owner, "order": lambda item: order_of(item.value, item.key)}
     return ItemTable(name, Item, keep, lambda item: item.key, indexes, deadline=deadline)
+
+
+def order_of(value: int, key: str = "") -> str:
+    """The place of an item among others, each a place of its own; without a key, that before all of this value."""
+    return f"{value:06d} {key}"
 
 
 def _elapsed(item: Item) -> Deadline | None:
@@ -68,7 +73,7 @@ def _awake(item: Item) -> Deadline | None:
 
 
 PAPERS: ItemTable = attrs.evolve(
-    _table("papers", Keep.STORED, _elapsed), lookups=("owner",), settled=lambda item: item.done
+    _table("papers", Keep.STORED, _elapsed), lookups=("owner", "order"), settled=lambda item: item.done
 )
 SETTINGS = _table("settings", Keep.STORED, _awake)
 PARKED = _table("parked", Keep.MEMORY, _awake)
@@ -78,7 +83,7 @@ TABLES = (PAPERS, SETTINGS, PARKED, SIGHTED)
 TALLY_KEY = "papers"
 TALLY: Table[Tally] = Table("tally", Tally, Keep.MEMORY, lambda row: TALLY_KEY)
 
-MIGRATIONS: tuple[Step, ...] = ((*PROBE, *rows_table("papers", "owner"), *rows_table("settings")),)
+MIGRATIONS: tuple[Step, ...] = ((*PROBE, *rows_table("papers", "owner", "order"), *rows_table("settings")),)
 
 
 # -- what an act does ----------------------------------------------------------------------------------------
@@ -108,6 +113,23 @@ class All:
 
 
 @attrs.frozen
+class UpTo:
+    """Read the first items whose value is at most this."""
+
+    table: ItemTable
+    value: int
+    limit: int
+
+
+@attrs.frozen
+class Count:
+    """Count the rows of an owner."""
+
+    table: ItemTable
+    owner: str
+
+
+@attrs.frozen
 class Put:
     """Add or replace a row."""
 
@@ -127,7 +149,9 @@ class Drop:
     key: str
 
 
-Reading = Get | Find | All
+Reading = Get | Find | All | UpTo | Count
+Answer = frozenset[Item] | tuple[Item, ...] | int
+"""Rows in no order, rows in their order, or how many."""
 
 
 class ToyFault(Exception):
@@ -164,7 +188,7 @@ class Told(Effect):
     """What the decision about this event read, each reading with its answer.  Each one is unique."""
 
     event: Event
-    readings: tuple[tuple[Reading, frozenset[Item]], ...]
+    readings: tuple[tuple[Reading, Answer], ...]
 
 
 @attrs.frozen
@@ -177,7 +201,7 @@ class Unsaved(Effect):
 # -- handlers ------------------------------------------------------------------------------------------------
 
 
-def read(draft: Draft, reading: Reading) -> frozenset[Item]:
+def read(draft: Draft, reading: Reading) -> Answer:
     """The answer to one reading."""
     match reading:
         case Get(table, key):
@@ -187,6 +211,10 @@ def read(draft: Draft, reading: Reading) -> frozenset[Item]:
             return frozenset(draft.find(table, "owner", owner))
         case All(table):
             return frozenset(draft.all(table))
+        case UpTo(table, value, limit):
+            return tuple(draft.up_to(table, "order", order_of(value + 1), limit))
+        case Count(table, owner):
+            return draft.count(table, "owner", owner)
 
 
 def act(draft: Draft, event: Act, now: Now) -> None:

@@ -38,6 +38,12 @@ def draft_of(world: World) -> Draft:
         def all(self, table):  # type: ignore[no-untyped-def]
             return world.ledger.rows.all(table)
 
+        def up_to(self, table, index, value, limit, start=""):  # type: ignore[no-untyped-def]
+            return world.disk.up_to(table, index, (start, value), limit, ())
+
+        def count(self, table, index, value):  # type: ignore[no-untyped-def]
+            return world.disk.count(table, index, value, ())
+
     return Draft(View(), world.ledger._environment)
 
 

@@ -165,6 +165,12 @@ class NoRows:
     def all(self, table: Table[R]) -> list[R]:
         return []
 
+    def up_to(self, table: Table[R], index: str, value: str, limit: int, start: str = "") -> list[R]:
+        return []
+
+    def count(self, table: Table[R], index: str, value: str) -> int:
+        return 0
+
 
 @pytest.mark.requirement("LP-6")
 def test_a_blocked_holder_gets_no_lease_and_keeps_what_it_has_until_it_runs_out() -> None:
