@@ -22,5 +22,7 @@ class Environment:
     loaded_packs: tuple[str, ...] = ()
     """The folders of the character packs whose entries are in the catalog."""
     skipped_packs: tuple[SkippedPack, ...] = ()
+    host_label: str = "Companion"
+    """What the person reads as the source of the host's own requests (CP-4.4)."""
     implementation_name: str = "companion-broker"
     implementation_version: str = VERSION

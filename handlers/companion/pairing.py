@@ -6,15 +6,14 @@ granted (G10): the question is fixed when it is asked, and a connection has one 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
 from handlers.companion import pairing_lifecycle
 from handlers.companion.calls import Declined, declined
+from handlers.companion.names import check_name, is_in_use, is_reserved
 from handlers.companion.pairing_rows import PAIRING_PARKS, PAIRINGS, Pairing
-from handlers.companion.rows import CLIENTS
 from handlers.companion.settings import access_enabled, settings
 from handlers.connections import caller
 from handlers.events import Call, Closed, Reply, Started
@@ -22,7 +21,6 @@ from handlers.presenter import showing
 from handlers.routes import Routes
 from handlers.rule import Draft, Now, derive, new_id
 from protocols.companion.pairing import (
-    MAX_CLIENT_NAME,
     SCOPES,
     PairingCancel,
     PairingCancelled,
@@ -35,13 +33,10 @@ from protocols.companion.pairing import (
 from protocols.errors import InvalidValue
 from protocols.jsonrpc_session import invalid_params
 from protocols.refusal import ErrorCode
-from protocols.text import neutralize, visible_length
 from protocols.timestamps import rfc3339
 
 OPEN_MS = 300_000
 """How long a pairing waits for the person's decision, and for the asker to fetch the key."""
-
-_LINE_BREAKS = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 
 M = TypeVar("M")
 
@@ -72,14 +67,14 @@ def request(draft: Draft, call: Call[PairingRequest], now: Now) -> PairingReques
     connection = caller(draft, call.ref)
     if connection is None:
         return None
-    _check_name(asked.client_name)
+    _check_name(draft, asked.client_name)
     _check_available(draft)
     _check_place(draft, connection.number, now)
     pairing = Pairing(
         id=new_id(call.seed, "pairing"),
         connection=connection.number,
         client_name=asked.client_name,
-        name_in_use=_name_in_use(draft, asked.client_name),
+        name_in_use=is_in_use(draft, asked.client_name),
         scopes=tuple(scope for scope in SCOPES if scope in asked.scopes),
         purpose=asked.purpose,
         program=connection.program,
@@ -136,14 +131,10 @@ def _requested(draft: Draft, pairing: Pairing) -> PairingRequested:
 # -- the door ----------------------------------------------------------------------------------------------
 
 
-def _check_name(name: str) -> None:
-    """1..64 code points that can be seen, on one line."""
-    if not _LINE_BREAKS.isdisjoint(name):
-        raise InvalidValue("clientName", "line break")
-    if not visible_length(name):
-        raise InvalidValue("clientName", "too short", 1)
-    if visible_length(name) + name.count(" ") > MAX_CLIENT_NAME:
-        raise InvalidValue("clientName", "too long", MAX_CLIENT_NAME)
+def _check_name(draft: Draft, name: str) -> None:
+    check_name(name, "clientName")
+    if is_reserved(draft, name):
+        raise InvalidValue("clientName", "reserved")
 
 
 def _check_place(draft: Draft, connection: int, now: Now) -> None:
@@ -175,17 +166,6 @@ def _check_available(draft: Draft) -> None:
 
 def _unavailable(reason: str) -> Declined:
     return declined(ErrorCode.RUNTIME_UNAVAILABLE, "nobody can be asked now", reason=reason)
-
-
-def _name_in_use(draft: Draft, name: str) -> bool:
-    """Whether a client is paired under a name that reads the same."""
-    read = _as_read(name)
-    return any(not client.revoked and _as_read(client.label) == read for client in draft.all(CLIENTS))
-
-
-def _as_read(name: str) -> str:
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    return " ".join(neutralize(folded, multiline=False).split())
 
 
 def _verification_code(seed: bytes) -> str:

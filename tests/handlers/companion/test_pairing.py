@@ -114,8 +114,8 @@ def test_the_person_sees_who_asks_for_what_and_for_how_long_it_is_kept(
 
 @pytest.mark.requirement("CP-5.6", "G08")
 def test_the_name_is_shown_neutralized(stage: Stage, screen: Screen, asker: int) -> None:
-    asked(stage, asker, name="Sys\u202etem\u200b")
-    assert screen.question().client_name == "Sys<U+202E>tem<U+200B>"
+    asked(stage, asker, name="Ag\u202eent\u200b")
+    assert screen.question().client_name == "Ag<U+202E>ent<U+200B>"
 
 
 @pytest.mark.requirement("CP-5.6")
@@ -140,6 +140,30 @@ def test_a_name_that_cannot_be_read_is_refused(stage: Stage, screen: Screen, ask
     assert refusal(body)[0] is ErrorCode.INVALID_PARAMS
     assert body.details["field"] == "clientName"
     assert stage.rows(PAIRINGS) == []
+
+
+@pytest.mark.requirement("CP-4.4")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Companion", "companion", " C O M P A N I O N ", "Сompаnіоn", "Companion\u200b", "c0mpan1on!"),
+        *("Ｃompanion", "System", "sys-tem", "ЅYSTЕM", "sуs\u202etem", "Host", "h\u00f3st"),
+    ],
+)
+def test_a_name_that_reads_like_the_host_or_the_system_is_refused(
+    stage: Stage, screen: Screen, asker: int, name: str
+) -> None:
+    body = ask(stage, asker, name=name)
+    assert refusal(body)[0] is ErrorCode.INVALID_PARAMS
+    assert (body.details["field"], body.details["reason"]) == ("clientName", "reserved")
+    assert stage.rows(PAIRINGS) == []
+
+
+@pytest.mark.parametrize("name", ["Companion Agent", "System Monitor", "Compass", "👻", "猫"])
+def test_a_name_that_only_reminds_of_them_is_free(
+    stage: Stage, screen: Screen, asker: int, name: str
+) -> None:
+    asked(stage, asker, name=name)
 
 
 @pytest.mark.parametrize("name", ["x" * 64, "x" * 64 + "\u200b", "猫"])
