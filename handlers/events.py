@@ -81,6 +81,13 @@ class Closed(Event):
 
 
 @attrs.frozen
+class Abandoned(Event):
+    """The caller in process waits no more for the answer to its call."""
+
+    ref: CallRef
+
+
+@attrs.frozen
 class ProcessEnded(Event):
     """A watched process has died (a zombie is dead)."""
 

@@ -201,7 +201,7 @@ class JsonRpcEngine(LineEngine):
         if slot.method.serial:
             self.paused = False
         if isinstance(body, Refusal):
-            body = self.refused(body)
+            body = as_refused(body)
         if not isinstance(body, Refused):
             self.on_result(slot.method, body)
             self._put(slot.batch, jsonrpc.result(slot.id, unstructure(body)))
@@ -211,20 +211,6 @@ class JsonRpcEngine(LineEngine):
         self._put(slot.batch, _error(slot.id, body))
         if body.closes and slot.batch is None:
             self.close()
-
-    def refused(self, refusal: Refusal) -> Refused:
-        """How a refusal of the broker itself is told."""
-        match refusal:
-            case RateLimited(retry_after_ms, reason):
-                details: JSONObject = {"retryAfterMs": retry_after_ms, "reason": reason}
-                return Refused(ErrorCode.RATE_LIMITED, "a published limit is reached", details)
-            case NotSaved():
-                return _unavailable("not_saved", "nothing of this could be stored, so nothing of it holds")
-            case Stopping():
-                return _unavailable("stopping", "the broker is stopping")
-            case Fault():
-                return Refused(ErrorCode.INTERNAL_ERROR, "internal error", closes=True)
-        raise TypeError(type(refusal).__name__)
 
     def on_result(self, method: Method, body: object) -> None:
         """A result is about to be sent: where it changes the session, the subclass notes it here."""
@@ -265,6 +251,21 @@ class JsonRpcEngine(LineEngine):
             self.send(jsonrpc.batch(batch.replies))
         if batch.closes:  # only now: the replies of a batch are one line
             self.close()
+
+
+def as_refused(refusal: Refusal) -> Refused:
+    """How a refusal of the broker itself is told."""
+    match refusal:
+        case RateLimited(retry_after_ms, reason):
+            details: JSONObject = {"retryAfterMs": retry_after_ms, "reason": reason}
+            return Refused(ErrorCode.RATE_LIMITED, "a published limit is reached", details)
+        case NotSaved():
+            return _unavailable("not_saved", "nothing of this could be stored, so nothing of it holds")
+        case Stopping():
+            return _unavailable("stopping", "the broker is stopping")
+        case Fault():
+            return Refused(ErrorCode.INTERNAL_ERROR, "internal error", closes=True)
+    raise TypeError(type(refusal).__name__)
 
 
 def invalid_params(error: InvalidValue) -> Refused:

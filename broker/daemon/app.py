@@ -21,6 +21,7 @@ from broker.daemon.committer import Committer, StoreThread
 from broker.daemon.config import Config
 from broker.daemon.dispatch import Dispatch
 from broker.daemon.errors import StartRefused
+from broker.daemon.host import HostEntry
 from broker.daemon.ledger import Ledger
 from broker.daemon.listener import Doorkeeper, Service
 from broker.daemon.logs import Log
@@ -33,10 +34,12 @@ from broker.daemon.store_file import damaged_at, open_store
 from broker.origin import check_origin
 from broker.packs import load_packs
 from broker.paths import RUNTIME_DIR, STATE_DIR, Paths
+from handlers.companion.names import check_name
 from handlers.environment import Environment
 from handlers.events import Started
 from handlers.routes import merge
 from handlers.rule import Event
+from protocols.errors import InvalidValue
 
 _COMMIT_SECONDS = 1.0
 _LAST_WORDS_SECONDS = 1.0
@@ -44,9 +47,10 @@ _LAST_WORDS_SECONDS = 1.0
 
 @attrs.frozen
 class Broker:
-    """A running broker: its paths, its ledger for looking at, and the way to end it."""
+    """A running broker: its paths, the host's own entry, its ledger for looking at, and the way to end it."""
 
     paths: Paths
+    host: HostEntry
     ledger: Ledger
     dispatch: Dispatch
     _committer: Committer
@@ -68,12 +72,14 @@ class Broker:
 class Setup:
     """What a broker is started with.
 
-    `presenter` overrides the configuration's kind; `fault` is the store's test hook.
+    `presenter` overrides the configuration's kind; `host_label` is what the person reads as the source of the host's
+    own requests, 1 to 64 code points on one line; `fault` is the store's test hook.
     """
 
     config: Config
     paths: Paths
     presenter: str | None = None
+    host_label: str = "Companion"
     clocks: Clocks = attrs.field(factory=SystemClocks)
     fault: Fault = no_fault
     log: Log = attrs.field(factory=Log)
@@ -82,6 +88,15 @@ class Setup:
     def presenter_command(self) -> Sequence[str] | None:
         """The command line of the presenter, None for none; StartRefused for a kind that does not exist."""
         return command_of(self.config.presenter.kind if self.presenter is None else self.presenter)
+
+    @property
+    def checked_label(self) -> str:
+        """The host's label; StartRefused for one that nobody could read."""
+        try:
+            check_name(self.host_label, "host_label")
+        except InvalidValue as error:
+            raise StartRefused(error.field, error.reason) from None
+        return self.host_label
 
 
 @asynccontextmanager
@@ -92,7 +107,7 @@ async def open_broker(setup: Setup) -> AsyncIterator[Broker]:
     when the disk can no longer be trusted: then nobody has been told anything that is not on disk.
     """
     check_origin()
-    command = setup.presenter_command
+    command, _ = setup.presenter_command, setup.checked_label
     paths = setup.paths
     private_folder(paths.runtime, RUNTIME_DIR)
     private_folder(paths.state, STATE_DIR)
@@ -145,17 +160,7 @@ async def _assemble(
 ) -> Broker:
     """Load the rows, decide the restart and commit it."""
     routes = merge(all_routes(table))
-    packs = load_packs(setup.paths.characters)
-    for skipped in packs.skipped:
-        setup.log.warning("character_pack_skipped", setting=skipped.name)
-    environment = Environment(
-        setup.config.policy,
-        os.urandom(16).hex(),
-        boot_id(),
-        packs.catalog,
-        loaded_packs=packs.loaded,
-        skipped_packs=packs.skipped,
-    )
+    environment = _environment(setup)
     dispatch = Dispatch(setup.clocks, serving, setup.log)
     ledger = Ledger(routes, environment, reader, setup.clocks.now, dispatch.report)
     committer = Committer(ledger, thread, dispatch.perform)
@@ -168,7 +173,26 @@ async def _assemble(
     if ledger.refusing:  # before the restart is on disk, nobody is let in to see what it has ended (CP-4.13)
         setup.log.warning("waiting_for_the_disk")
         await committer.settle()
-    return Broker(setup.paths, ledger, dispatch, committer)
+    host = HostEntry(dispatch, setup.config.policy.limits.max_frame_bytes)
+    host.open()
+    serving.start_soon(host.end_waits)
+    return Broker(setup.paths, host, ledger, dispatch, committer)
+
+
+def _environment(setup: Setup) -> Environment:
+    """What stays the same in this run; character packs that cannot be taken in are left out."""
+    packs = load_packs(setup.paths.characters)
+    for skipped in packs.skipped:
+        setup.log.warning("character_pack_skipped", setting=skipped.name)
+    return Environment(
+        setup.config.policy,
+        os.urandom(16).hex(),
+        boot_id(),
+        packs.catalog,
+        loaded_packs=packs.loaded,
+        skipped_packs=packs.skipped,
+        host_label=setup.checked_label,
+    )
 
 
 def _socket_paths(table: tuple[Row, ...], paths: Paths) -> list[Path]:
@@ -227,6 +251,8 @@ async def _commit(broker: Broker) -> None:
     except Exception:  # StoreLost, or memory and disk disagree
         broker.dispatch.silence()
         raise
+    finally:
+        broker.host.lose()  # calls that nobody will commit are not waited for
 
 
 async def _say_goodbye(broker: Broker) -> None:
@@ -236,6 +262,7 @@ async def _say_goodbye(broker: Broker) -> None:
             await broker._committer.wait_quiet()
     if broker.dispatch.silent:
         return  # the store is lost, maybe just now: nobody is told anything
+    broker.host.stop()
     connections = list(broker.dispatch.connections.values())
     for connection in connections:
         connection.stop()

@@ -8,7 +8,7 @@ goes nowhere.  The deadline task sleeps until the next deadline of any row.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import trio
 
@@ -26,12 +26,42 @@ _LONGEST_SLEEP_SECONDS = 1.0
 """A sleeping machine stops trio's clock but not that of a deadline, so no sleep is longer than this."""
 
 
+class Recipient(Protocol):
+    """Whoever effects can be for: a connection, or the host in this process."""
+
+    def reply(self, number: int, body: object) -> None:
+        """Answer a call."""
+        ...
+
+    def push(self, body: object) -> None:
+        """Send a message that no call asked for."""
+        ...
+
+    def hang_up(self) -> None:
+        """End the session after what was sent before."""
+        ...
+
+    def abort(self) -> None:
+        """End the session at once: an answer to it could not be made."""
+        ...
+
+
+class Insider(Recipient, Protocol):
+    """A recipient in this process, which no closing socket tells that nothing more will come."""
+
+    def lose(self) -> None:
+        """Nothing is told any more: the callers that wait are set free, without an answer."""
+        ...
+
+
 class Dispatch:
     """See the module header.  `nursery` runs whatever outlives a call: flushes, delayed replies."""
 
     def __init__(self, clocks: Clocks, nursery: trio.Nursery, log: Log) -> None:
         self.nursery = nursery
         self.connections: dict[int, Connection] = {}
+        """Those of sockets; they are who is counted, and who is told at the end."""
+        self.insiders: dict[int, Insider] = {}
         self.stopping = trio.Event()
         self._clocks = clocks
         self._log = log
@@ -72,6 +102,8 @@ class Dispatch:
     def silence(self) -> None:
         """Carry out no effect any more: what is decided from now on can no longer be stored."""
         self.silent = True
+        for insider in self.insiders.values():
+            insider.lose()
 
     def perform(self, effect: Effect) -> None:
         """Carry out one effect."""
@@ -100,14 +132,15 @@ class Dispatch:
     def _hang_up(self, effect: Hangup) -> None:
         self._tell(effect.connection, lambda to: to.hang_up())
 
-    def _tell(self, number: int, tell: Callable[[Connection], None]) -> None:
+    def _tell(self, number: int, tell: Callable[[Recipient], None]) -> None:
         """Whoever cannot be told is cut off, lest it wait for ever."""
-        if (connection := self.connections.get(number)) is None:
+        recipient = self.connections.get(number) or self.insiders.get(number)
+        if recipient is None:
             return
         try:
-            tell(connection)
+            tell(recipient)
         except Exception:
-            connection.abort()
+            recipient.abort()
             raise
 
     # -- processes and deadlines ------------------------------------------------------------------------------

@@ -3,20 +3,24 @@ share."""
 
 from __future__ import annotations
 
+from handlers.companion.host import is_host
 from handlers.companion.settings import access_enabled, settings
 from handlers.presenter.rows import LINK, LINK_KEY, Link
 from handlers.rule import Draft
 from protocols.companion.capabilities import Capability, Interaction
 
 
-def unavailable(draft: Draft, capability: Capability) -> str | None:
-    """Why not, as RUNTIME_UNAVAILABLE's reason: what the user said comes before what is missing."""
-    said = settings(draft)
-    if not access_enabled(draft):
+def unavailable(draft: Draft, capability: Capability, client_id: str) -> str | None:
+    """Why not, as RUNTIME_UNAVAILABLE's reason: what the user said comes before what is missing.
+
+    What is said of external programs does not concern the host; that the companion is hidden does (CP-7.5).
+    """
+    said, external = settings(draft), not is_host(client_id)
+    if external and not access_enabled(draft):
         return "access_off"
     if said.hidden:
         return "hidden"
-    if said.paused:
+    if external and said.paused:
         return "paused"
     link = draft.get(LINK, LINK_KEY)
     return None if link is not None and can_draw(link, capability) else "no_presenter"

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
+from handlers.companion.host import host_client, is_host, speaks_for_host
 from handlers.companion.rows import CLIENTS, Client
 from handlers.connections import caller
 from handlers.events import Call, Reply
@@ -78,9 +79,16 @@ def _body(
 
 
 def client_of(draft: Draft, call: Call[M]) -> Client | None:
-    """The paired client that a call's connection has authenticated as, unless it is revoked."""
+    """The host, or the paired client that a call's connection has authenticated as, unless it is revoked."""
     connection = caller(draft, call.ref)
-    if connection is None or connection.client_id is None:
+    if connection is None:
         return None
-    client = draft.get(CLIENTS, connection.client_id)
+    if speaks_for_host(connection):
+        return host_client(draft)
+    return None if connection.client_id is None else paired(draft, connection.client_id)
+
+
+def paired(draft: Draft, client_id: str) -> Client | None:
+    """The client with this id, unless it is revoked; the host is none, whatever stands in the table."""
+    client = None if is_host(client_id) else draft.get(CLIENTS, client_id)
     return None if client is None or client.revoked else client

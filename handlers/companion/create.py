@@ -40,7 +40,7 @@ def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) ->
     require_scopes(client, *capability.required_scopes)
     resolved = resolve(draft, asked, capability, _checked_params(asked, capability))
     deed = resolved.deed
-    _check_available(draft, deed.capability)
+    _check_available(draft, client, deed.capability)
     order = capacity.place(draft, client)
     asker = caller(draft, call.ref)
     assert asker is not None  # the client was read from its row
@@ -112,7 +112,7 @@ def _checked_params(asked: CreateRequest, capability: Capability) -> JSONObject:
     raise inner
 
 
-def _check_available(draft: Draft, capability: Capability) -> None:
-    reason = unavailable(draft, capability)
+def _check_available(draft: Draft, client: Client, capability: Capability) -> None:
+    reason = unavailable(draft, capability, client.id)
     if reason is not None:
         raise declined(ErrorCode.RUNTIME_UNAVAILABLE, "the user cannot be reached now", reason=reason)

@@ -26,7 +26,7 @@ from handlers.companion.rows import (
     WAITS,
 )
 from handlers.companion.update import update
-from handlers.events import Closed, Started
+from handlers.events import Abandoned, Closed, Started
 from handlers.routes import Routes, merge
 from protocols.companion.discovery import DescribeCapability, ListCapabilities, ListCharacters, ListStyles
 from protocols.companion.messages import (
@@ -62,7 +62,11 @@ _REQUESTS = Routes(
         WAITS.name: expiry.wait_over,
         FAILURES.name: session.forget,
     },
-    facts={Started: (restart.started, losses.started), Closed: (waits.closed, session.closed)},
+    facts={
+        Started: (restart.started, losses.started),
+        Closed: (waits.closed, session.closed),
+        Abandoned: (waits.abandoned,),
+    },
     settle=(scheduler.settle,),
 )
 

@@ -47,7 +47,7 @@ def _queues(draft: Draft, requests: Iterable[Request]) -> dict[str, list[Request
     queues: dict[str, list[Request]] = defaultdict(list)
     queued = (request for request in requests if request.state is State.QUEUED)
     for request in sorted(queued, key=lambda request: request.order):
-        if unavailable(draft, capability_of(draft, request)) is None:
+        if unavailable(draft, capability_of(draft, request), request.client_id) is None:
             queues[request.client_id].append(request)
     return queues
 

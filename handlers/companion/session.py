@@ -12,7 +12,8 @@ import hmac
 
 import attrs
 
-from handlers.companion.rows import CLIENTS, FAILURES, Client, Failures
+from handlers.companion.calls import paired
+from handlers.companion.rows import FAILURES, Client, Failures
 from handlers.companion.settings import access_enabled
 from handlers.connections import CONNECTIONS, Connection, caller
 from handlers.events import Call, Closed, Reply
@@ -86,7 +87,7 @@ def closed(draft: Draft, event: Closed, now: Now) -> None:
 def _judge(draft: Draft, connection: Connection, claim: Authenticate) -> AuthenticateResult | Refused:
     if not access_enabled(draft):
         return Refused(ErrorCode.RUNTIME_UNAVAILABLE, "external access is off", {"reason": "access_off"})
-    client = draft.get(CLIENTS, claim.client_id)
+    client = paired(draft, claim.client_id)
     if not _proves(claim.key, client) or client is None:
         return Refused(ErrorCode.UNAUTHENTICATED, "unknown client or wrong key")
     limit = draft.environment.policy.limits.max_connections_per_client
@@ -102,7 +103,7 @@ def _proves(key: str, client: Client | None) -> bool:
     stored = _NO_KEY if client is None else client.key_sha256
     claimed = hashlib.sha256(key.encode()).hexdigest()
     same = hmac.compare_digest(claimed.encode(), stored.encode())
-    return same and client is not None and not client.revoked
+    return same and client is not None
 
 
 def _delay(draft: Draft, connection: Connection) -> int:

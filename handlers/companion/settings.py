@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import attrs
 
+from handlers.companion.host import is_host
 from handlers.companion.lifecycle import draw_still, finish
 from handlers.companion.rows import REQUESTS, SETTINGS, SETTINGS_KEY, Settings, capability_of
 from handlers.connections import CONNECTIONS
@@ -104,7 +105,9 @@ def _set(draft: Draft, wanted: Settings) -> None:
 
 
 def _cancel_open(draft: Draft, now: Now, reason: str) -> None:
-    by_policy = reason == "access_disabled"
+    """End what is open for this reason; the host's own requests only where the companion itself is hidden."""
     for request in draft.all(REQUESTS):
-        if not request.ended and (by_policy or capability_of(draft, request).on_hidden == "cancel"):
+        spared = is_host(request.client_id) and reason != "hidden_by_user"
+        by_policy = reason == "access_disabled" or capability_of(draft, request).on_hidden == "cancel"
+        if not request.ended and not spared and by_policy:
             finish(draft, request, now, Step.CANCEL, reason)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from handlers.companion.rows import WAITS, Request, Wait
 from handlers.companion.snapshots import snapshot
-from handlers.events import Call, CallRef, Closed, Reply
+from handlers.events import Abandoned, Call, CallRef, Closed, Reply
 from handlers.rule import Draft, Now
 from protocols.companion.messages import WaitRequest, WaitResult
 
@@ -35,6 +35,13 @@ def answer(draft: Draft, wait: Wait, body: object) -> None:
     """Answer one parked wait, with news or a refusal."""
     draft.drop(WAITS, WAITS.key(wait))
     draft.effect(Reply(CallRef(wait.connection, wait.number), body))
+
+
+def abandoned(draft: Draft, event: Abandoned, now: Now) -> None:
+    """Whoever waited in process has been cancelled: nobody is there to be told."""
+    for wait in draft.find(WAITS, "connection", str(event.ref.connection)):
+        if wait.number == event.ref.number:
+            draft.drop(WAITS, WAITS.key(wait))
 
 
 def closed(draft: Draft, event: Closed, now: Now) -> None:

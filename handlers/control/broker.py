@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from handlers.companion import losses, settings
+from handlers.companion.host import speaks_for_host
 from handlers.companion.rows import CLIENTS, REQUESTS
 from handlers.connections import CONNECTIONS
 from handlers.environment import Environment
@@ -32,7 +33,7 @@ def status(draft: Draft, call: Call[messages.Status], now: Now) -> None:
         ),
         hidden=said.hidden,
         paused=said.paused,
-        connections=dict(Counter(row.protocol for row in draft.all(CONNECTIONS))),
+        connections=dict(Counter(row.protocol for row in draft.all(CONNECTIONS) if not speaks_for_host(row))),
         clients=sum(not client.revoked for client in draft.all(CLIENTS)),
         open_requests=sum(not request.ended for request in draft.all(REQUESTS)),
         leases=sum(lease.lives for lease in draft.all(LEASES)),

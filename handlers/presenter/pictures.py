@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from handlers.companion.host import host_client, is_host
+from handlers.companion.names import is_reserved
 from handlers.companion.pairing_rows import Pairing
 from handlers.companion.rows import CLIENTS, REQUESTS, Request, capability_of
 from handlers.companion.snapshots import stored_object
@@ -20,9 +22,15 @@ P = TypeVar("P", bound=Present)
 
 
 def label_of(draft: Draft, request: Request) -> str:
-    """The source label: always from the pairing record (CP-4.4)."""
+    """The source label: the host's own, or from the pairing record (CP-4.4).
+
+    A client that was paired before the host was called what it is called is told apart by what stands behind.
+    """
+    if is_host(request.client_id):
+        return host_client(draft).label
     client = draft.get(CLIENTS, request.client_id)
-    return "" if client is None else client.label
+    label = "" if client is None else client.label
+    return f"{label} (external)" if is_reserved(draft, label) else label
 
 
 def picture_of(draft: Draft, request: Request) -> picture.Picture:
