@@ -89,7 +89,8 @@ DAMAGED = [
     b'{"clientId": 1, "scopes": [], "store": "file", "key": "%s"}' % KEY.encode(),
     b'{"clientId": "c1", "scopes": [1], "store": "file", "key": "%s"}' % KEY.encode(),
     b'{"clientId": "c1", "scopes": "ab", "store": "file", "key": "%s"}' % KEY.encode(),
-    b'{"clientId": "c1", "scopes": [], "store": "keychain"}',
+    b'{"clientId": "c1", "scopes": [], "store": "keychain", "key": "%s"}' % KEY.encode(),
+    b'{"clientId": "c1", "scopes": [], "store": "elsewhere", "key": "%s"}' % KEY.encode(),
     b"[" * 60_000,
     b"\xff",
 ]
