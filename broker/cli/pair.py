@@ -1,24 +1,40 @@
-"""`companion pair`: asks the person at the screen for a key and keeps it (companion.md, Pairing; CP-5.2, CP-5.5)."""
+"""`companion pair`: asks the person at the screen for a key and keeps it (companion.md, Pairing; CP-5.2, CP-5.5).
+
+Where the key will be kept is settled before the person is asked, since it is handed over only once, and recorded in
+the profile.  A keychain that was asked for, or that the profile has used before, is never replaced by a file; `auto`
+takes the file only where no keychain works, and says so.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal, TypeAlias
 
+import attrs
 import click
 
-from broker.cli.command import JsonCommand, ProfileName, Text
+from broker.cli.command import ProfileName, Text, TextCommand
 from broker.cli.console import Console, pass_console
-from broker.cli.outcome import CommandFailed, Exit, Failure, not_allowed
+from broker.cli.outcome import CommandFailed, failure, not_allowed
 from broker.cli.profiles import PROGRAM
 from broker.client.blocking.companion import CompanionConnection
 from broker.client.blocking.rpc import REPLY_SECONDS
 from broker.client.calls import LONGEST_WAIT_MS, published_wait_limit
 from broker.client.errors import CallFailed
-from broker.credentials import Credential, list_profiles, write_credential
+from broker.credentials import (
+    Credential,
+    CredentialError,
+    KeyNotKept,
+    Profile,
+    Store,
+    list_profiles,
+    read_profile,
+    write_credential,
+)
+from broker.keychain import KeychainError, check_keychain
 from broker.paths import find_paths
 from broker.private_files import NotPrivate, make_private_directory
 from protocols.companion.client import Credential as Claim
-from protocols.companion.messages import AuthenticateResult
 from protocols.companion.pairing import (
     MAX_CLIENT_NAME_RAW,
     MAX_PURPOSE,
@@ -29,6 +45,19 @@ from protocols.companion.pairing import (
     PairingWait,
     Scope,
 )
+
+KeyStore: TypeAlias = Literal["auto", "keychain", "file"]
+
+
+@attrs.frozen(kw_only=True)
+class Paired:
+    """The result: who the client is, and under which profile and where its key is kept."""
+
+    client_id: str
+    label: str
+    scopes: tuple[str, ...]
+    credential_profile: str
+    store: Store
 
 
 class Scopes(click.ParamType[tuple[Scope, ...]]):
@@ -45,7 +74,7 @@ class Scopes(click.ParamType[tuple[Scope, ...]]):
         return tuple(scope for scope in SCOPES if scope in named)
 
 
-@click.command(cls=JsonCommand)
+@click.command(cls=TextCommand)
 @click.argument("name", type=Text(1, MAX_CLIENT_NAME_RAW))
 @click.option(
     "--scopes", type=Scopes(), required=True, metavar="SCOPE,...", help=f"Some of {', '.join(SCOPES)}."
@@ -61,24 +90,49 @@ class Scopes(click.ParamType[tuple[Scope, ...]]):
 @click.option(
     "--purpose", type=Text(1, MAX_PURPOSE), metavar="TEXT", help="What the person is told it is for."
 )
+@click.option(
+    "--key-store",
+    type=click.Choice(["auto", "keychain", "file"]),
+    default="auto",
+    show_default=True,
+    help="Where the key is kept; auto: where it was before, else the keychain, else a file of mode 0600.",
+)
 @pass_console
-def pair(console: Console, name: str, scopes: tuple[Scope, ...], profile: str, purpose: str | None) -> None:
+def pair(
+    console: Console,
+    name: str,
+    scopes: tuple[Scope, ...],
+    profile: str,
+    purpose: str | None,
+    key_store: KeyStore,
+) -> None:
     """Ask the person for access as NAME and keep the key under a credential profile.
 
-    The person compares the code that is printed here with the one in the presenter, and may grant fewer scopes.
+    The person compares the code that is printed here with the one in the presenter, and may grant fewer scopes. A
+    name that begins with a dash goes last, behind --.
+
+    \b
+    companion pair Walker --scopes notify,interact --credential-profile walker
     """
     paths = find_paths()
-    _prepare(console, paths.credentials, profile)
+    store = _prepare(console, paths.credentials, profile, key_store)
     with CompanionConnection.open(paths.companion_socket, PROGRAM) as connection:
         asked = _ask(console, connection, PairingRequest(client_name=name, scopes=scopes, purpose=purpose))
-        credential = _granted(_decision(connection, asked.pairing_id))
-        write_credential(paths.credentials, profile, credential)
-        identity = connection.authenticate(Claim(credential.client_id, credential.key))
-    console.result(identity, _lines(identity, profile))
+        granted = _granted(_decision(connection, asked.pairing_id), store)
+        kept = _keep(console, paths.credentials, profile, granted, key_store)
+        identity = connection.authenticate(Claim(kept.client_id, kept.key))
+    result = Paired(
+        client_id=identity.client_id,
+        label=identity.label,
+        scopes=identity.scopes,
+        credential_profile=profile,
+        store=kept.store,
+    )
+    console.result(result, _lines(result))
 
 
-def _prepare(console: Console, folder: Path, profile: str) -> None:
-    """Find out what would be in the way before the person is asked: the key is handed over only once."""
+def _prepare(console: Console, folder: Path, profile: str, key_store: KeyStore) -> Store:
+    """Find out what would be in the way before the person is asked, and where the key will be kept."""
     try:
         make_private_directory(folder)
     except NotPrivate as error:
@@ -87,6 +141,46 @@ def _prepare(console: Console, folder: Path, profile: str) -> None:
         raise not_allowed(f"the folder of credentials cannot be made ({error.strerror})") from None
     if profile in list_profiles(folder):
         console.note(f"profile {profile} will be replaced; its old client stays paired until it is revoked")
+    return _choose_store(console, _before(folder, profile), key_store)
+
+
+def _before(folder: Path, profile: str) -> Profile | None:
+    """What is replaced; a profile that cannot be read is replaced as well."""
+    try:
+        return read_profile(folder, profile)
+    except CredentialError:
+        return None
+
+
+def _choose_store(console: Console, before: Profile | None, key_store: KeyStore) -> Store:
+    wanted = before.store if key_store == "auto" and before is not None else key_store
+    if wanted == "file":
+        return "file"
+    try:
+        check_keychain()
+    except KeychainError as error:
+        if wanted == "keychain":
+            raise not_allowed(
+                f"the keychain cannot be used: {error}; --key-store file would use a file"
+            ) from None
+        console.note(f"the keychain cannot be used: {error}; the key will be kept in a private file")
+        return "file"
+    return "keychain"
+
+
+def _keep(
+    console: Console, folder: Path, profile: str, granted: Credential, key_store: KeyStore
+) -> Credential:
+    """Keep the key; gives the credential as it is kept."""
+    try:
+        write_credential(folder, profile, granted)
+    except KeyNotKept as error:  # it worked a minute ago
+        if key_store != "auto" or _before(folder, profile) is not None:
+            raise
+        console.note(f"{error}; it is kept in a private file")
+        granted = attrs.evolve(granted, store="file")
+        write_credential(folder, profile, granted)
+    return granted
 
 
 def _ask(console: Console, connection: CompanionConnection, request: PairingRequest) -> PairingRequested:
@@ -112,30 +206,24 @@ def _decision(connection: CompanionConnection, pairing_id: str) -> PairingOutcom
             return outcome
 
 
-def _granted(outcome: PairingOutcome) -> Credential:
-    """What is kept; raises CommandFailed unless the pairing was approved and the key is here."""
+def _granted(outcome: PairingOutcome, store: Store) -> Credential:
+    """What is to be kept; raises CommandFailed unless the pairing was approved and the key is here."""
     match outcome:
         case PairingOutcome(status="approved", client_id=str(client_id), key=str(key)):
-            return Credential(client_id, outcome.scopes or (), key)
+            return Credential(client_id, outcome.scopes or (), key, store)
         case PairingOutcome(status="denied"):
-            failure = Failure(
-                exit=Exit.NOT_ALLOWED, code="FORBIDDEN", message="the person denied the pairing"
-            )
+            raise CommandFailed(failure("FORBIDDEN", "the person denied the pairing"))
         case PairingOutcome(status="expired"):
-            message = "nobody decided on the pairing in time"
-            failure = Failure(exit=Exit.CANCELLED_OR_EXPIRED, code="EXPIRED", message=message, retryable=True)
+            raise CommandFailed(failure("EXPIRED", "nobody decided on the pairing in time"))
         case PairingOutcome(status="cancelled"):
-            message = "the pairing was cancelled"
-            failure = Failure(
-                exit=Exit.CANCELLED_OR_EXPIRED, code="CANCELLED", message=message, retryable=True
-            )
-        case _:
-            failure = Failure(
-                exit=Exit.FAILED, code="INTERNAL_ERROR", message="the broker handed over no key"
-            )
-    raise CommandFailed(failure)
+            raise CommandFailed(failure("CANCELLED", "the pairing was cancelled"))
+    raise CommandFailed(failure("INTERNAL_ERROR", "the broker handed over no key"))
 
 
-def _lines(identity: AuthenticateResult, profile: str) -> list[str]:
-    scopes = ", ".join(identity.scopes)
-    return [f"paired as {identity.label}", f"client {identity.client_id}, scopes {scopes}, profile {profile}"]
+def _lines(paired: Paired) -> list[str]:
+    where = "in the keychain" if paired.store == "keychain" else "in a private file"
+    return [
+        f"paired as {paired.label}",
+        f"client {paired.client_id}, scopes {', '.join(paired.scopes)}",
+        f"profile {paired.credential_profile}, its key {where}",
+    ]

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,6 +20,7 @@ import pytest
 
 from broker.cli.main import run
 from tests.cli.person import Person
+from tests.support import keyrings
 from tests.support.broker_process import CONFIG, BrokerProcess, running_broker
 
 COMMAND = (sys.executable, "-P", "-m", "broker.cli.main")
@@ -34,6 +35,12 @@ class CommandLine:
     """Runs `companion` with the sockets, state and credentials of one folder."""
 
     folder: Path
+    variables: Mapping[str, str] = {}
+    """What the environment has beside that, or instead."""
+
+    def with_variables(self, variables: Mapping[str, str]) -> CommandLine:
+        """The same in another environment."""
+        return attrs.evolve(self, variables={**self.variables, **variables})
 
     @property
     def environment(self) -> dict[str, str]:
@@ -44,7 +51,9 @@ class CommandLine:
             "XDG_CONFIG_HOME": self.folder / "xdg",
             "HOME": self.folder,
         }
-        return {**os.environ, **{name: str(place) for name, place in places.items()}}
+        no_keychain = {"PYTHON_KEYRING_BACKEND": keyrings.NONE}  # never the developer's own
+        named = {name: str(place) for name, place in places.items()}
+        return {**os.environ, **no_keychain, **named, **self.variables}
 
     def __call__(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run one command to its end."""
@@ -59,10 +68,15 @@ class CommandLine:
         )
 
     @contextlib.contextmanager
-    def start(self, *arguments: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
-        """A running command, in a session of its own; whatever is left of it ends with the block."""
+    def start(
+        self, *arguments: str, wrapped: Sequence[str] = (), **options: Any
+    ) -> Iterator[subprocess.Popen[str]]:
+        """A running command, in a session of its own; whatever is left of it ends with the block.
+
+        `wrapped`: a command that becomes it.
+        """
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        command = [*COMMAND, *arguments]
+        command = [*wrapped, *COMMAND, *arguments]
         with subprocess.Popen(
             command, env=self.environment, text=True, start_new_session=True, **(pipes | options)
         ) as running:
@@ -72,20 +86,24 @@ class CommandLine:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(running.pid, signal.SIGKILL)
 
-    def json(self, *arguments: str, stdin: str = "", exit_code: int = 0) -> Any:
-        """Run with --json in this process, which is faster: looks at the exit code, gives the value on stdout."""
+    def inside(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run one command to its end in this process, which is faster."""
         with (
-            tempfile.TemporaryFile("w+") as stdout,
+            tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as stdout,
             contextlib.redirect_stdout(stdout),
             contextlib.redirect_stderr(io.StringIO()) as stderr,
             mock.patch.dict(os.environ, self.environment),
             mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()))),
         ):
-            code = run(["--json", *arguments])
+            code = run(arguments)
             stdout.seek(0)
-            printed = stdout.read()
-        assert code == exit_code, (printed, stderr.getvalue())
-        return one_value(printed)
+            return subprocess.CompletedProcess(arguments, code, stdout.read(), stderr.getvalue())
+
+    def json(self, *arguments: str, stdin: str = "", exit_code: int = 0) -> Any:
+        """Run with --json in this process: looks at the exit code, gives the value on stdout."""
+        ended = self.inside("--json", *arguments, stdin=stdin)
+        assert ended.returncode == exit_code, ended
+        return one_value(ended.stdout)
 
 
 def one_value(printed: str) -> Any:

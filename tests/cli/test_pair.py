@@ -34,6 +34,8 @@ def test_the_key_goes_to_a_private_file_and_is_never_printed(companion: CommandL
         "clientId": saved["clientId"],
         "label": "Second",
         "scopes": ["discover", "interact"],
+        "credentialProfile": "second",
+        "store": "file",
     }
     assert len(saved["key"]) == 43
     assert saved["key"] not in ended.stdout + ended.stderr

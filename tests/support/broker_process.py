@@ -67,7 +67,7 @@ class Puppet(Rpc):
             "version": "1",
             "person": person,
             "kinds": ["notice", "interaction"],
-            "interactions": ["choice"],
+            "interactions": ["choice", "text"],
         }
         self.notify("ready", **params)
 
