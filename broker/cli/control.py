@@ -11,6 +11,7 @@ from broker.cli.console import Console, pass_console
 from broker.client.blocking.control import ControlConnection
 from broker.paths import find_paths
 from protocols.control.messages import Status, StatusResult, Stop
+from protocols.json_values import JSON
 
 
 def control() -> ControlConnection:
@@ -18,14 +19,20 @@ def control() -> ControlConnection:
     return ControlConnection.open(find_paths().control_socket)
 
 
+def ask_status() -> tuple[StatusResult, JSON]:
+    """How the broker is: typed, and as it stood on the wire."""
+    with control() as connection:
+        answer = connection.call("status", Status())
+    assert isinstance(answer.result, StatusResult)
+    return answer.result, answer.raw
+
+
 @click.command(cls=JsonCommand)
 @pass_console
 def status(console: Console) -> None:
     """Show how the broker is: access, presenter, connections, open requests, leases."""
-    with control() as connection:
-        answer = connection.call("status", Status())
-    assert isinstance(answer.result, StatusResult)
-    console.result(answer.raw, _lines(answer.result))
+    found, raw = ask_status()
+    console.result(raw, _lines(found))
 
 
 @click.command(cls=JsonCommand)

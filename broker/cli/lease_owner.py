@@ -9,7 +9,7 @@ import click
 from broker.cli.command import ID, JsonCommand
 from broker.cli.console import Console, pass_console
 from broker.cli.control import control
-from broker.cli.outcome import Exit
+from broker.cli.outcome import Exit, Failure, failure
 from broker.client.blocking.control import ControlConnection
 from protocols.control.leases import (
     LeaseList,
@@ -20,6 +20,7 @@ from protocols.control.leases import (
     QuitAbandoned,
     QuitDone,
     QuitEnded,
+    Reason,
 )
 from protocols.json_values import JSON
 
@@ -49,10 +50,15 @@ def may_close(console: Console, app_key: str, reserve: bool) -> int:
             "leases.may_close", MayClose(app_key=app_key, reserve=reserve), _MAY_CLOSE_SECONDS
         )
     assert isinstance(answer.result, MayCloseResult)
-    if console.json and not answer.result.allowed:
-        console.note(f"companion: must stay open ({answer.result.reason.value})")
-    console.result(answer.raw, _verdict(answer.result))
-    return Exit.DONE if answer.result.allowed else Exit.FAILED
+    if answer.result.allowed:
+        console.result(answer.raw, _verdict(answer.result))
+        return Exit.DONE
+    kept = _must_stay_open(answer.result)
+    if console.json:
+        console.note(f"companion: {kept.message}")
+    assert isinstance(answer.raw, dict)
+    console.result(kept.as_json() | answer.raw, _verdict(answer.result))
+    return kept.exit
 
 
 @click.command(cls=JsonCommand)
@@ -101,6 +107,13 @@ def _all_leases(connection: ControlConnection) -> tuple[list[ListedLease], list[
 def _line(one: ListedLease) -> str:
     reason = f" ({one.reason})" if one.reason else ""
     return f"{one.app_key}  {one.state}{reason}  until {one.expires_at}  {one.client_name}, pid {one.pid}"
+
+
+def _must_stay_open(result: MayCloseResult) -> Failure:
+    """The verdict as a failure too: an exit code that is not 0 has a code (CP-6.6)."""
+    if result.reason is Reason.UNKNOWN_APP:
+        return failure("unknown_app", "must stay open (unknown_app)")
+    return failure("MUST_STAY_OPEN", f"must stay open ({result.reason.value})")
 
 
 def _verdict(result: MayCloseResult) -> Iterator[str]:

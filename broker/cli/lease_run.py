@@ -20,7 +20,7 @@ import click
 from broker.cli.child import Child
 from broker.cli.command import ID, JsonCommand, Text
 from broker.cli.console import Console, pass_console
-from broker.cli.outcome import CommandFailed, Failure
+from broker.cli.outcome import CommandFailed, Failure, failure
 from broker.client.blocking.keeper import Hold, LeaseKeeper
 from broker.client.blocking.lease import ANSWER_SECONDS, Holder
 from broker.client.errors import LeaseRefused, NotConnected
@@ -29,8 +29,6 @@ from protocols.json_values import JSON
 from protocols.lease.codes import Code
 
 _FINISH_SECONDS = 1.0
-_CANNOT_RUN, _NOT_FOUND = 126, 127
-"""The exit codes by which shells, env and timeout tell that a command could not be run."""
 
 
 @attrs.frozen(kw_only=True)
@@ -136,12 +134,10 @@ def _wait(child: Child, keeper: LeaseKeeper) -> None:
 
 
 def _not_started(error: OSError) -> Failure:
+    """The exit codes by which shells, env and timeout tell that a command could not be run: 126 and 127."""
     missing = isinstance(error, FileNotFoundError)
-    return Failure(
-        exit=_NOT_FOUND if missing else _CANNOT_RUN,
-        code="COMMAND_NOT_FOUND" if missing else "COMMAND_NOT_RUN",
-        message=f"the command cannot be run ({error.strerror})",
-    )
+    message = f"the command cannot be run ({error.strerror})"
+    return failure("COMMAND_NOT_FOUND" if missing else "COMMAND_NOT_RUN", message)
 
 
 def _code(hold: Hold, keeper: LeaseKeeper) -> str:

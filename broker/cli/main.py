@@ -8,14 +8,9 @@ from collections.abc import Sequence
 
 import click
 
-from broker.cli.command import LazyGroup
-from broker.cli.console import Console, OutputClosed
-from broker.cli.outcome import CommandFailed, Exit, Failure, failure_of
-
-_BY_SIGINT = 130
-_BY_SIGPIPE = 141
-_INTERRUPTED = Failure(exit=_BY_SIGINT, code="INTERRUPTED", message="interrupted", retryable=True)
-
+from broker.cli.command import JsonGroup, RootGroup
+from broker.cli.console import Console, OutputClosed, forget_stdout
+from broker.cli.outcome import CommandFailed, Exit, failure, failure_of
 
 _COMMANDS = {
     "serve": "serve:serve",
@@ -23,24 +18,37 @@ _COMMANDS = {
     "runtime": "runtime:runtime",
     "requests": "requests:requests",
     "lease": "lease:lease",
+    "access": "access:access",
+    "hide": "access:hide",
+    "pause": "access:pause",
     "status": "control:status",
     "stop": "control:stop",
+    "help": "help_topics:help_topics",
 }
 
 
-@click.group(cls=LazyGroup, places=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=RootGroup, places=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 def companion() -> None:
     """Talk to the local Companion Broker: ask the person, show something, keep an app open.
 
-    \b
-    Exit codes: 0 done, 2 bad parameters, 3 authentication or permission, 4 cannot connect,
-    5 failed, 6 cancelled or expired, 7 this wait timed out and the request goes on.
+    Every command takes --json: stdout is then one JSON value, the result or an error with code, message and
+    retryable.  The exit codes are explained by: companion help exit-codes
     """
 
 
 def main() -> None:
     """Entry point: runs the command line of this process and exits."""
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run([as_utf8(word) for word in sys.argv[1:]]))
+
+
+def as_utf8(argument: str) -> str:
+    """An argument whose bytes the locale could not read, as the UTF-8 that it may be."""
+    if argument.isascii():
+        return argument
+    try:
+        return os.fsencode(argument).decode("utf-8")
+    except ValueError:  # it stays what it is, and is refused where a text is expected
+        return argument
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -54,8 +62,8 @@ def run(arguments: Sequence[str]) -> int:
             console.json = console.json or (isinstance(error, click.UsageError) and _asks_for_json(arguments))
             return _fail(console, error)
     except OutputClosed:
-        _forget_stdout()
-        return _BY_SIGPIPE
+        forget_stdout()
+        return Exit.OUTPUT_CLOSED
     except CommandFailed as error:  # not even the failure could be written
         console.note(f"companion: {error.failure.message}")
         return error.failure.exit
@@ -64,23 +72,41 @@ def run(arguments: Sequence[str]) -> int:
 def _fail(console: Console, error: Exception) -> int:
     if isinstance(error, OutputClosed):
         raise error
-    if isinstance(error, click.UsageError) and not console.json:
-        error.show()
-        return Exit.BAD_PARAMETERS
-    failure = _INTERRUPTED if isinstance(error, click.Abort) else failure_of(error)
-    console.failure(failure)
-    return failure.exit
+    if isinstance(error, click.UsageError) and error.ctx is not None and not console.json:
+        _show_usage(console, error, error.ctx)
+    told = failure("INTERRUPTED", "interrupted") if isinstance(error, click.Abort) else failure_of(error)
+    console.failure(told)
+    return told.exit
+
+
+def _show_usage(console: Console, error: click.UsageError, context: click.Context) -> None:
+    bare = isinstance(error, click.exceptions.NoArgsIsHelpError)
+    for line in (context.get_help() if bare else context.get_usage()).splitlines():
+        console.note(line)
+    console.note("" if bare else f"Try '{context.command_path} --help' for help.")
 
 
 def _asks_for_json(arguments: Sequence[str]) -> bool:
-    """Whether `--json` stands where options stand, for a line that could not be parsed."""
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "--json" in options
+    """Whether `--json` stands where an option stands, for a line that could not be parsed."""
+    command: click.Command = companion
+    words = iter(arguments)
+    for word in words:
+        if word in ("--json", "--"):
+            return word == "--json"
+        if word in _options_with_value(command):
+            next(words, None)
+        elif word.startswith("-"):
+            continue
+        elif isinstance(command, JsonGroup):
+            command = command.get_command(click.Context(command), word) or command
+        elif not command.context_settings.get("allow_interspersed_args", True):
+            return False
+    return False
 
 
-def _forget_stdout() -> None:
-    """Keep the interpreter from flushing into the closed pipe when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _options_with_value(command: click.Command) -> set[str]:
+    options = (param for param in command.params if isinstance(param, click.Option) and not param.is_flag)
+    return {name for option in options for name in option.opts}
 
 
 if __name__ == "__main__":

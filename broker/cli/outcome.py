@@ -1,11 +1,14 @@
 """What a command ends with: its exit code (CP-6.5), and for every code but 0 a stable word, a text and `retryable`
 (CP-6.6, CP-6.7).
 
-`failure_of` is the one place where errors become failures; commands raise and never print one themselves.
+The words are those of the protocols and those of `OWN_CODES`; each has one exit code and one `retryable`, and
+`codes` lists them all.  `failure_of` is the one place where errors become failures; commands raise and never print
+one themselves.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 
 import attrs
@@ -15,19 +18,82 @@ from broker.client.errors import CallFailed, LeaseRefused, NotConnected
 from broker.credentials import CredentialError
 from protocols.errors import FrameTooLong, InvalidValue, ParseError, TheirError
 from protocols.json_values import JSON, JSONObject
+from protocols.lease.codes import Code, HandshakeCode
 from protocols.refusal import CODES, ErrorCode
 
 
 class Exit(IntEnum):
-    """The exit codes of CP-6.5."""
+    """The exit codes of CP-6.5, and what a shell adds to them."""
 
     DONE = 0
+    DECLINED = 1
     BAD_PARAMETERS = 2
     NOT_ALLOWED = 3
     NOT_CONNECTED = 4
     FAILED = 5
     CANCELLED_OR_EXPIRED = 6
     WAIT_TIMEOUT = 7
+    NOT_RUN = 126
+    NO_SUCH_COMMAND = 127
+    HANGUP = 129
+    INTERRUPTED = 130
+    OUTPUT_CLOSED = 141
+    TERMINATED = 143
+
+
+MEANINGS = {
+    Exit.DONE: "done: what was asked for has happened; for create and notify only that it was accepted",
+    Exit.DECLINED: "confirm --only-yes: the person's answer was no",
+    Exit.BAD_PARAMETERS: "bad parameters",
+    Exit.NOT_ALLOWED: "authentication or permission",
+    Exit.NOT_CONNECTED: "cannot connect, or the broker gave no answer",
+    Exit.FAILED: "the request failed, or the broker refused it",
+    Exit.CANCELLED_OR_EXPIRED: "cancelled or expired: nobody has answered",
+    Exit.WAIT_TIMEOUT: "this wait timed out, and the request goes on",
+    Exit.NOT_RUN: "lease run: the command cannot be run",
+    Exit.NO_SUCH_COMMAND: "lease run: there is no such command",
+    Exit.HANGUP: "ended by SIGHUP",
+    Exit.INTERRUPTED: "interrupted (Ctrl-C)",
+    Exit.OUTPUT_CLOSED: "nobody reads the output any more",
+    Exit.TERMINATED: "ended by SIGTERM",
+}
+
+
+@attrs.frozen
+class CodeRow:
+    """A stable word: the exit code that it comes with, and whether the same command may succeed later."""
+
+    code: str
+    exit: Exit
+    retryable: bool
+
+
+OWN_CODES = (
+    CodeRow("DECLINED", Exit.DECLINED, False),
+    CodeRow("NOT_CONNECTED", Exit.NOT_CONNECTED, True),
+    CodeRow("REQUEST_FAILED", Exit.FAILED, False),
+    CodeRow("MUST_STAY_OPEN", Exit.FAILED, True),
+    CodeRow("CANCELLED", Exit.CANCELLED_OR_EXPIRED, False),
+    CodeRow("EXPIRED", Exit.CANCELLED_OR_EXPIRED, False),
+    CodeRow("WAIT_TIMEOUT", Exit.WAIT_TIMEOUT, True),
+    CodeRow("COMMAND_NOT_RUN", Exit.NOT_RUN, False),
+    CodeRow("COMMAND_NOT_FOUND", Exit.NO_SUCH_COMMAND, False),
+    CodeRow("HANGUP", Exit.HANGUP, True),
+    CodeRow("INTERRUPTED", Exit.INTERRUPTED, True),
+    CodeRow("OUTPUT_CLOSED", Exit.OUTPUT_CLOSED, True),
+    CodeRow("TERMINATED", Exit.TERMINATED, True),
+)
+"""The words that only a command line needs (companion.md, CLI)."""
+
+
+def codes() -> Iterator[CodeRow]:
+    """Every word that a failure can carry."""
+    for code, facts in CODES.items():
+        yield CodeRow(code.value, Exit(facts.exit), facts.retryable)
+    yield from OWN_CODES
+    for word in (*HandshakeCode, *Code):
+        if word is not Code.ACCEPTED:  # the quit that a conflict is with ends soon
+            yield CodeRow(word.value, Exit.FAILED, word is Code.LEASE_CONFLICT)
 
 
 @attrs.frozen(kw_only=True)
@@ -41,13 +107,26 @@ class Failure:
     details: JSONObject = attrs.field(factory=dict, repr=False)
     request: JSON = attrs.field(default=None, repr=False)
 
-    def as_json(self) -> JSON:
+    def as_json(self) -> JSONObject:
         """The error form of companion.md, CLI."""
         error: JSONObject = {"code": self.code, "message": self.message, "retryable": self.retryable}
         value: JSONObject = {"error": error | {k: v for k, v in self.details.items() if k not in error}}
         if self.request is not None:
             value["request"] = self.request
         return value
+
+
+def failure(code: str, message: str, details: JSONObject | None = None, request: JSON = None) -> Failure:
+    """The failure that a word stands for."""
+    row = next(row for row in codes() if row.code == code)
+    return Failure(
+        exit=row.exit,
+        code=code,
+        message=message,
+        retryable=row.retryable,
+        details=details or {},
+        request=request,
+    )
 
 
 class CommandFailed(Exception):
@@ -60,14 +139,12 @@ class CommandFailed(Exception):
 
 def invalid(message: str, **details: JSON) -> CommandFailed:
     """What the caller gave is wrong (exit 2)."""
-    return CommandFailed(
-        Failure(exit=Exit.BAD_PARAMETERS, code="INVALID_PARAMS", message=message, details=details)
-    )
+    return CommandFailed(failure("INVALID_PARAMS", message, details))
 
 
 def not_allowed(message: str) -> CommandFailed:
     """Nobody can be authenticated with what is there (exit 3)."""
-    return CommandFailed(Failure(exit=Exit.NOT_ALLOWED, code="UNAUTHENTICATED", message=message))
+    return CommandFailed(failure("UNAUTHENTICATED", message))
 
 
 def failure_of(error: Exception) -> Failure:
@@ -78,23 +155,28 @@ def failure_of(error: Exception) -> Failure:
         case CallFailed():
             return _of_call(error)
         case NotConnected():
-            return Failure(exit=Exit.NOT_CONNECTED, code="NOT_CONNECTED", message=str(error), retryable=True)
+            return failure("NOT_CONNECTED", str(error))
         case LeaseRefused():
-            later = error.code == "lease_conflict"  # the quit that is under way ends soon
-            return Failure(exit=Exit.FAILED, code=error.code, message=error.message, retryable=later)
+            return _of_lease(error)
         case CredentialError():
             return not_allowed(str(error)).failure
         case click.UsageError():
-            return invalid(error.format_message()).failure
+            return invalid(_told_usage(error)).failure
         case InvalidValue() | FrameTooLong() | ParseError():
             return _of_parameters(error)
         case TheirError():
-            return _internal(str(error))
-    return _internal(f"internal error ({type(error).__name__})")
+            return failure("INTERNAL_ERROR", str(error))
+    return failure("INTERNAL_ERROR", f"internal error ({type(error).__name__})")
 
 
-def _internal(message: str) -> Failure:
-    return Failure(exit=Exit.FAILED, code="INTERNAL_ERROR", message=message, retryable=True)
+def _told_usage(error: click.UsageError) -> str:
+    """What is wrong with the line, and how a value is written that looks like an option (G18)."""
+    match error:
+        case click.exceptions.NoArgsIsHelpError():
+            return "a command is missing"
+        case click.NoSuchOption():
+            return f"{error.format_message()} A value that begins with a dash goes behind --."
+    return error.format_message()
 
 
 def _of_parameters(error: InvalidValue | FrameTooLong | ParseError) -> Failure:
@@ -108,6 +190,12 @@ def _of_parameters(error: InvalidValue | FrameTooLong | ParseError) -> Failure:
     told = {"field": error.field, "reason": error.reason, "limit": error.limit}
     details: JSONObject = {name: value for name, value in told.items() if value is not None}
     return invalid(f"{error.field or 'the value'}: {error.reason}", **details).failure
+
+
+def _of_lease(error: LeaseRefused) -> Failure:
+    """A code that this side does not know is a newer broker's."""
+    retryable = any(row.retryable for row in codes() if row.code == error.code)
+    return Failure(exit=Exit.FAILED, code=error.code, message=error.message, retryable=retryable)
 
 
 def _of_call(error: CallFailed) -> Failure:

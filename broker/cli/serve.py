@@ -16,7 +16,7 @@ from broker.cli.command import JsonCommand
 
 @click.command(cls=JsonCommand)
 @click.option(
-    "--presenter", metavar="KIND", help="terminal, none or exec:COMMAND; default: the configuration's."
+    "--presenter", metavar="KIND", help="One of terminal, none, exec:COMMAND; default: the configuration's."
 )
 @click.option(
     "--config", metavar="FILE", help="The configuration; default: $COMPANION_CONFIG or the user's own."
