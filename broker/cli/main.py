@@ -15,6 +15,10 @@ from broker.cli.outcome import CommandFailed, Exit, failure, failure_of
 _COMMANDS = {
     "serve": "serve:serve",
     "pair": "pair:pair",
+    "ask": "ask:ask",
+    "confirm": "ask:confirm",
+    "input": "ask:input_",
+    "notify": "notify:notify",
     "runtime": "runtime:runtime",
     "requests": "requests:requests",
     "lease": "lease:lease",

@@ -16,7 +16,7 @@ import click
 
 from broker.client.errors import CallFailed, LeaseRefused, NotConnected
 from broker.credentials import CredentialError
-from protocols.errors import FrameTooLong, InvalidValue, ParseError, TheirError
+from protocols.errors import FrameTooLong, InvalidValue, ParseError, TheirError, without_surrogates
 from protocols.json_values import JSON, JSONObject
 from protocols.lease.codes import Code, HandshakeCode
 from protocols.refusal import CODES, ErrorCode
@@ -161,7 +161,7 @@ def failure_of(error: Exception) -> Failure:
         case CredentialError():
             return not_allowed(str(error)).failure
         case click.UsageError():
-            return invalid(_told_usage(error)).failure
+            return invalid(without_surrogates(_told_usage(error))).failure  # it may quote an argument
         case InvalidValue() | FrameTooLong() | ParseError():
             return _of_parameters(error)
         case TheirError():

@@ -12,17 +12,23 @@ DENIED = "denied by the person"
 """The name of a client that is not let in."""
 LEFT = "leave this open"
 """The title of a question that is not answered."""
+TEXT = "an answer"
+"""What is written where nothing else is known."""
 CLOSED = "close this"
 """The title of a question that is dismissed without an answer."""
 
 
 class Person(threading.Thread):
-    """Answers choices with their first option."""
+    """Answers choices with their first option, and requests for a text with `TEXT`, unless `answers` knows better."""
 
     def __init__(self, presenter: Puppet) -> None:
         super().__init__(daemon=True)
         self.codes: list[str] = []
         """The verification codes that were on the screen."""
+        self.seen: list[dict[str, Any]] = []
+        """What was to be drawn."""
+        self.answers: dict[str, str] = {}
+        """By the title of a question: the id or the text that it is answered with."""
         self._presenter = presenter
         presenter.socket.settimeout(None)
 
@@ -58,6 +64,7 @@ class Person(threading.Thread):
 
     def _answer(self, message: dict[str, Any]) -> None:
         shown = message["params"]
+        self.seen.append(shown)
         self._look_at(shown)
         if shown["kind"] != "interaction" or shown["title"] == LEFT:
             return
@@ -65,7 +72,13 @@ class Person(threading.Thread):
         if shown["title"] == CLOSED:
             self._presenter.start("dismissed", **seen)
         else:
-            self._presenter.start("answer", **seen, result={"selectedId": shown["options"][0]["id"]})
+            self._presenter.start("answer", **seen, result=self._result(shown))
+
+    def _result(self, shown: dict[str, Any]) -> dict[str, str]:
+        known = self.answers.get(shown["title"])
+        if "options" in shown:
+            return {"selectedId": known or shown["options"][0]["id"]}
+        return {"text": known or TEXT}
 
     def _look_at(self, shown: dict[str, Any]) -> None:
         self._presenter.presented(shown)
