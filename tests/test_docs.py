@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import click
 import pytest
 
 from broker.cli.main import companion
+from tests.support.broker_process import environment_of, write_config
 
 ROOT = Path(__file__).parents[1]
+SCRIPTED = ROOT / "fixtures" / "presenters" / "scripted.py"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
@@ -69,3 +74,28 @@ def test_the_limits_of_a_local_key_are_said_plainly() -> None:
         text = " ".join(page.read_text().split())
         for words in ("the programs of one user apart", "account", "offline"):
             assert words in text, (page.name, words)
+
+
+@pytest.mark.requirement("CP-1.3")
+def test_the_host_on_the_page_about_embedding_runs_as_it_stands(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "embedding.md").read_text()
+    (program,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "host.py").write_text(program)
+    script = tmp_path / "script.json"
+    script.write_text(
+        '{"arming_ms": 10, "prompts": [{"label": "Example Host", "do": "choose", "option": "yes"}]}'
+    )
+    with tempfile.TemporaryDirectory(prefix="cb-") as folder:
+        write_config(Path(folder), "[presenter]\narming_ms = 10\n")
+        presenter = shlex.join(("exec:" + sys.executable, str(SCRIPTED), str(script)))
+        ran = subprocess.run(
+            (sys.executable, tmp_path / "host.py"),
+            check=False,
+            env={**environment_of(Path(folder)), "COMPANION_PRESENTER": presenter, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert ran.returncode == 0, ran.stderr
+    (said,) = re.findall(r"it prints `(.*?)`", page)
+    assert ran.stdout == f"{said}\n"
