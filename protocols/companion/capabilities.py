@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from enum import Enum
+from functools import cached_property
 from typing import Literal, Protocol, TypeVar
 
 import attrs
@@ -177,9 +178,6 @@ class Catalog:
     characters: Mapping[str, Character]
     styles: Mapping[str, Style]
     capabilities: Mapping[str, Capability]
-    descriptions: Mapping[str, CapabilityDescription]
-    revision: str
-    """catalogRevision: the digest of the content, so it changes with it and only with it (CP-7.1)."""
 
     @classmethod
     def of(
@@ -195,20 +193,30 @@ class Catalog:
             _all_known(style.capabilities, of_capability)
         for capability in of_capability.values():
             _check_substitute(capability, of_capability)
-        _all_known(of_capability, next(iter(of_style.values())).capabilities)
-        descriptions = {
-            id: capability.describe(one.id for one in of_character.values() if id in one.capabilities)
-            for id, capability in of_capability.items()
+        _all_known(of_capability, set(next(iter(of_style.values())).capabilities))
+        return cls(of_character, of_style, of_capability)
+
+    @cached_property
+    def descriptions(self) -> Mapping[str, CapabilityDescription]:
+        """The contract of each capability, by its id (CP-2.6)."""
+        characters = self.characters.values()
+        return {
+            id: capability.describe(one.id for one in characters if id in one.capabilities)
+            for id, capability in self.capabilities.items()
         }
+
+    @cached_property
+    def revision(self) -> str:
+        """catalogRevision: the digest of the content, so it changes with it and only with it (CP-7.1)."""
         content: JSON = {
-            "characters": [_content_of(character) for character in of_character.values()],
+            "characters": [_content_of(character) for character in self.characters.values()],
             "styles": [
                 {"id": one.id, "name": one.name, "capabilities": [*one.capabilities]}
-                for one in of_style.values()
+                for one in self.styles.values()
             ],
-            "capabilities": [unstructure(description) for description in descriptions.values()],
+            "capabilities": [unstructure(description) for description in self.descriptions.values()],
         }
-        return cls(of_character, of_style, of_capability, descriptions, digest(content))
+        return digest(content)
 
     @property
     def default_character(self) -> Character:

@@ -14,6 +14,7 @@ picture does not cover, and no value needs neutralizing.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
@@ -129,13 +130,17 @@ def _property(one: Property) -> JSONObject:
 
 
 def _validator(schema: JSONObject) -> Draft202012Validator:
-    """A validator that takes 1.0 for no integer, as the rest of the protocol does (wire.md, strict JSON)."""
+    made: Draft202012Validator = _strict()(schema)
+    return made
+
+
+@cache
+def _strict() -> Any:
+    """A kind of validator that takes 1.0 for no integer, as the rest of the protocol does (wire.md, strict JSON)."""
     from jsonschema import Draft202012Validator, validators
 
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _checker, value: type(value) is int)
-    strict = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
-    made: Draft202012Validator = strict(schema)
-    return made
+    return validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
 
 
 def _told(error: Any) -> InvalidValue:
