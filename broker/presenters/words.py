@@ -14,13 +14,14 @@ import attrs
 from protocols.companion.capabilities import Interaction
 from protocols.companion.pairing import Scope
 from protocols.json_values import JSONObject
-from protocols.presenter.messages import Action, ConfirmPairing, List, Present, User
+from protocols.presenter.messages import Action, ConfirmPairing, List, Present, Setting, User
 
 CLOSE = "x"
 END_OF_TEXT = "."
 
 HELP = (
     ":pending  :clients  :revoke CLIENT  :access on|off  :hide  :show  :pause  :resume  :help",
+    ":character ID  :motion less|full",
     "Whatever asks for an answer is shown by itself.",
 )
 
@@ -51,6 +52,7 @@ _ACTIONS: Mapping[str, Action] = {
     "access on": "enable_access",
     "access off": "disable_access",
 }
+_MOTION = {"motion less": True, "motion full": False}
 
 
 def answer_to(shown: Present, text: str) -> JSONObject | Closed | None:
@@ -95,6 +97,16 @@ def command(text: str) -> Command | None:
         return List(what="pending" if joined == "pending" else "clients")
     if len(words) == 2 and words[0] == "revoke" and len(words[1]) <= 128:
         return User(action="revoke", client_id=words[1])
+    setting = _setting(words)
+    return None if setting is None else User(action="set", setting=setting)
+
+
+def _setting(words: list[str]) -> Setting | None:
+    """What the words set, if they set anything; a character goes by its id."""
+    if (joined := " ".join(words)) in _MOTION:
+        return Setting(reduced_motion=_MOTION[joined])
+    if len(words) == 2 and words[0] == "character" and len(words[1]) <= 128:
+        return Setting(character=words[1])
     return None
 
 

@@ -26,6 +26,7 @@ from protocols.presenter.messages import (
     PairingDecision,
     Present,
     Presented,
+    Setting,
     Settings,
     Source,
     User,
@@ -352,6 +353,9 @@ def test_a_pairing_whose_asker_has_gone_is_withdrawn(table: Table) -> None:
         (":access on", User(action="enable_access")),
         (":access off", User(action="disable_access")),
         (":revoke c1", User(action="revoke", client_id="c1")),
+        (":character momo", User(action="set", setting=Setting(character="momo"))),
+        (":motion less", User(action="set", setting=Setting(reduced_motion=True))),
+        (":motion full", User(action="set", setting=Setting(reduced_motion=False))),
         (":clients", List(what="clients")),
     ],
 )

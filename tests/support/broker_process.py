@@ -66,7 +66,7 @@ class Puppet(Rpc):
             "name": "puppet",
             "version": "1",
             "person": person,
-            "kinds": ["notice", "interaction"],
+            "kinds": ["animation", "notice", "progress", "interaction"],
             "interactions": ["choice", "text"],
         }
         self.notify("ready", **params)
@@ -285,6 +285,11 @@ def faults_in(log: str) -> list[str]:
     return [line for line in log.splitlines() if "level='error'" in line or line.startswith("Traceback")]
 
 
+def characters_of(folder: Path) -> Path:
+    """Where a broker that lives in this folder looks for character packs."""
+    return folder / "xdg" / "companion" / "characters"
+
+
 def write_config(folder: Path, text: str = CONFIG) -> None:
     """Write the configuration that a broker in this folder reads, as private as it has to be."""
     file = folder / "config.toml"
@@ -299,6 +304,7 @@ def environment_of(folder: Path) -> dict[str, str]:
         "COMPANION_RUNTIME_DIR": str(folder / "run"),
         "COMPANION_STATE_DIR": str(folder / "state"),
         "COMPANION_CONFIG": str(folder / "config.toml"),
+        "XDG_CONFIG_HOME": str(folder / "xdg"),
     }
 
 
