@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint requirements bench coverage constraints clean
+.PHONY: demo test check lint requirements docs bench coverage constraints clean
 
 demo: $(STAMP)
 	$(BIN)/python -m broker.demo
@@ -23,6 +23,9 @@ lint: $(STAMP)
 
 requirements: $(STAMP)
 	$(BIN)/python -m tests.requirements_report
+
+docs: $(STAMP)
+	$(BIN)/python -m tests.generated_docs
 
 bench: $(STAMP)
 	$(BIN)/python tests/bench/layers.py

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from broker.cli.main import companion
+from tests.generated_docs import current
 from tests.support.broker_process import environment_of, write_config
 
 ROOT = Path(__file__).parents[1]
@@ -57,6 +58,12 @@ def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
 def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     for link in LINK.findall(page.read_text()):
         assert (page.parent / link).exists(), link
+
+
+@pytest.mark.requirement("CP-2.2")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_generated_on_a_page_is_current(page: Path) -> None:
+    assert current(page.read_text()) == page.read_text(), "run `make docs`"
 
 
 def test_the_readme_names_exactly_two_set_up_commands() -> None:
