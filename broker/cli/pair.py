@@ -18,9 +18,9 @@ from broker.cli.console import Console, pass_console
 from broker.cli.outcome import CommandFailed, failure, not_allowed
 from broker.cli.profiles import PROGRAM
 from broker.client.blocking.companion import CompanionConnection
-from broker.client.blocking.rpc import REPLY_SECONDS
 from broker.client.calls import LONGEST_WAIT_MS, published_wait_limit
 from broker.client.errors import CallFailed
+from broker.client.replies import REPLY_SECONDS
 from broker.credentials import (
     Credential,
     CredentialError,

@@ -15,10 +15,12 @@ from protocols.companion.messages import (
     GetRequest,
     RuntimeDescription,
     Snapshot,
+    UpdateRequest,
     WaitRequest,
     WaitResult,
 )
 from protocols.companion.states import is_terminal
+from protocols.json_values import JSONObject
 
 LONGEST_WAIT_MS = 60_000
 """The longest wait of companion.md; a broker may publish a shorter one."""
@@ -50,6 +52,15 @@ class Calls:
     def cancel(self, request_id: str) -> Plan[Result[Snapshot]]:
         """requests.cancel; a request that has ended stays as it is."""
         return self._plan(Call("requests.cancel", CancelRequest(request_id=request_id), Snapshot))
+
+    def update(self, request_id: str, expected_revision: int, params: JSONObject) -> Plan[Result[Snapshot]]:
+        """requests.update.
+
+        REVISION_CONFLICT may also mean that this very update was made before a connection was lost; the snapshot in
+        the error's details tells.
+        """
+        change = UpdateRequest(request_id=request_id, expected_revision=expected_revision, params=params)
+        return self._plan(Call("requests.update", change, Snapshot))
 
     def wait(self, request_id: str, after_revision: int, seconds: float | None) -> Plan[Result[WaitResult]]:
         """requests.wait, as often as the broker's limit makes it necessary: until there is news or the time is over.

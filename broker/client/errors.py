@@ -38,7 +38,8 @@ class CallFailed(ClientError, TheirError):
     """
 
     def __init__(self, code: str, message: str, retryable: bool, details: JSONObject) -> None:
-        super().__init__(f"{code}: {message}")
+        told = [f"{name} {details[name]}" for name in ("field", "reason", "limit") if name in details]
+        super().__init__(f"{code}: {message}" + (f" ({', '.join(told)})" if told else ""))
         self.code = code
         self.message = message
         self.retryable = retryable

@@ -89,7 +89,9 @@ class CompanionClient:
     def next_event(self) -> SessionEvent | None:
         """The next event; None until more bytes are there.  It may queue output.  Raises TheirError."""
         while (event := self._rpc.next_event()) is not None:
-            if event.number is None and self._handshake is not None and isinstance(event, Failure):
+            if self._handshake is None:
+                return event
+            if event.number is None and isinstance(event, Failure):
                 return TurnedAway(event.error)
             if event.number != self._handshake:
                 return event

@@ -42,6 +42,11 @@ class Peer:
 
     def greet(self) -> None:
         """Answer hello and authenticate."""
+        self.greet_only()
+        self.answer(self.read(), {"clientId": "c1", "label": "Test", "scopes": ["interact"]})
+
+    def greet_only(self) -> None:
+        """Answer hello."""
         self.answer(
             self.read(),
             {
@@ -51,7 +56,6 @@ class Peer:
                 "accessEnabled": True,
             },
         )
-        self.answer(self.read(), {"clientId": "c1", "label": "Test", "scopes": ["interact"]})
 
     def ready(self, **limits: float) -> Any:
         """Answer a lease hello; gives the hello."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.client.blocking.rpc import REPLY_SECONDS, RpcConnection, call_failed
+from broker.client.blocking.rpc import RpcConnection
 from broker.client.blocking.stream import Deadline, Stream
+from broker.client.replies import REPLY_SECONDS, call_failed
 from protocols.companion.client import CompanionClient, Credential, Ready, TurnedAway
 from protocols.companion.messages import AuthenticateResult, Implementation
 

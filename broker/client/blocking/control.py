@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.client.blocking.rpc import REPLY_SECONDS, RpcConnection
+from broker.client.blocking.rpc import RpcConnection
 from broker.client.blocking.stream import Deadline, Stream
+from broker.client.replies import REPLY_SECONDS
 from protocols.control.engine import METHODS
 from protocols.jsonrpc_client import JsonRpcClient
 

@@ -11,11 +11,11 @@ from collections import deque
 from pathlib import Path
 
 from broker.client.blocking.companion import CompanionConnection
-from broker.client.blocking.rpc import REPLY_SECONDS
 from broker.client.blocking.stream import Deadline
 from broker.client.calls import Calls
 from broker.client.errors import CallFailed, TimedOut
 from broker.client.plan import RECONNECT_SECONDS, THROWN, Call, Pause, Plan, Result, Step, T
+from broker.client.replies import REPLY_SECONDS
 from protocols.companion.client import Credential
 from protocols.companion.messages import (
     AuthenticateResult,

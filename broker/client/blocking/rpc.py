@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from broker.client.blocking.stream import Deadline, Stream
-from broker.client.errors import CallFailed, ConnectionLost, ProtocolBroken
-from protocols.errors import TheirError
-from protocols.jsonrpc_client import Answer, CallError, Failure
+from broker.client.errors import ConnectionLost
+from broker.client.replies import REPLY_SECONDS, Engine, call_failed, read_event
+from protocols.jsonrpc_client import Answer, Failure
 
-if (
-    TYPE_CHECKING
-):  # the owner's tools need nothing else of the companion protocol, and every import is start-up time
+if TYPE_CHECKING:  # every import is start-up time
     from protocols.companion.client import SessionEvent
-
-REPLY_SECONDS = 10.0
-"""How long a reply may take, on top of what a call itself asks the broker to wait."""
-
-
-class Engine(Protocol):
-    """The verbs of `JsonRpcClient` and `CompanionClient`."""
-
-    def call(self, method: str, params: object) -> int: ...
-    def take_output(self) -> bytes: ...
-    def receive(self, data: bytes) -> None: ...
-    def end_of_stream(self) -> None: ...
-    def next_event(self) -> SessionEvent | None: ...
 
 
 class RpcConnection:
@@ -55,7 +40,7 @@ class RpcConnection:
     def next_event(self, deadline: Deadline) -> SessionEvent:
         """What the engine says next; sends what it has to send first."""
         while True:
-            event = self._read_event()
+            event = read_event(self._engine)
             self._flush(deadline)
             if event is not None:
                 return event
@@ -67,12 +52,6 @@ class RpcConnection:
         """End the connection."""
         self._stream.close()
 
-    def _read_event(self) -> SessionEvent | None:
-        try:
-            return self._engine.next_event()
-        except TheirError as error:
-            raise ProtocolBroken(f"the broker broke the protocol ({type(error).__name__})") from None
-
     def _flush(self, deadline: Deadline) -> None:
         with contextlib.suppress(ConnectionLost):  # reading comes to the end too, after what was said last
             self._stream.send(self._engine.take_output(), deadline)
@@ -83,8 +62,3 @@ class RpcConnection:
         else:
             self._engine.end_of_stream()
             self._ended = True
-
-
-def call_failed(error: CallError) -> CallFailed:
-    """An error reply as an exception."""
-    return CallFailed(error.code, error.message, error.retryable, error.details)

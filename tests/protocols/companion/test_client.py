@@ -112,6 +112,16 @@ def test_a_timeout_of_the_handshake_turns_the_client_away() -> None:
     assert event.error.details == {"reason": "timeout"}
 
 
+def test_an_error_about_the_connection_after_the_handshake_is_a_failure_of_no_call() -> None:
+    conversation = Conversation(CompanionClient(PROGRAM, CREDENTIAL))
+    conversation.run()
+    conversation.engine.fail(Refused(ErrorCode.UNAUTHENTICATED, "revoked"))
+    conversation.drain()
+    event = conversation.client.next_event()
+    assert isinstance(event, Failure)
+    assert (event.number, event.error.code) == (None, "UNAUTHENTICATED")
+
+
 def test_answers_are_matched_in_whatever_order_they_come() -> None:
     conversation = Conversation(CompanionClient(PROGRAM, CREDENTIAL))
     conversation.run()

@@ -1,0 +1,20 @@
+"""The client for programs that use trio: what `broker.client.blocking` is for others, under the same names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.client.lazy import lazily
+
+if TYPE_CHECKING:
+    from broker.client.aio.client import Companion, Progress
+
+__all__ = ["Companion", "Progress"]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "Companion": "broker.client.aio.client",
+        "Progress": "broker.client.aio.client",
+    },
+)
