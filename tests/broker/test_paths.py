@@ -35,6 +35,7 @@ def test_linux_without_a_session_keeps_all_under_the_users_home(home: Path) -> N
     assert paths.database.parent == state
     assert paths.config_file == home / ".config" / "companion" / "config.toml"
     assert paths.credentials == home / ".config" / "companion" / "credentials"
+    assert paths.characters == home / ".config" / "companion" / "characters"
     assert not paths.config_is_named
 
 

@@ -224,7 +224,7 @@ def test_the_updatable_fields_and_no_others_can_be_updated(stage: Stage, id: str
 
 
 @for_every_capability
-@pytest.mark.requirement("CP-2.9", "CP-2.11")
+@pytest.mark.requirement("CP-1.1", "CP-2.9", "CP-2.11")
 def test_it_completes_as_declared_and_its_result_is_of_the_output_schema(stage: Stage, id: str) -> None:
     described = stage.describe(id)
     shown = stage.shown(described)
