@@ -6,11 +6,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
 
 from broker.cli.main import companion
+from protocols.control.engine import METHODS
+from protocols.control.monitor import Kind
 from tests.generated_docs import current
 from tests.support.broker_process import environment_of, write_config
 
@@ -93,7 +96,7 @@ def test_the_host_on_the_page_about_embedding_runs_as_it_stands(tmp_path: Path) 
         '{"arming_ms": 10, "prompts": [{"label": "Example Host", "do": "choose", "option": "yes"}]}'
     )
     with tempfile.TemporaryDirectory(prefix="cb-") as folder:
-        write_config(Path(folder), "[presenter]\narming_ms = 10\n")
+        write_config(Path(folder), "[presenter]\narming_ms = 0\n")
         presenter = shlex.join(("exec:" + sys.executable, str(SCRIPTED), str(script)))
         ran = subprocess.run(
             (sys.executable, tmp_path / "host.py"),
@@ -106,3 +109,13 @@ def test_the_host_on_the_page_about_embedding_runs_as_it_stands(tmp_path: Path) 
     assert ran.returncode == 0, ran.stderr
     (said,) = re.findall(r"it prints `(.*?)`", page)
     assert ran.stdout == f"{said}\n"
+
+
+def test_the_page_about_the_control_protocol_names_every_method_and_every_event() -> None:
+    page = (ROOT / "docs" / "control.md").read_text()
+    methods = page[page.index("## Methods") : page.index("## Monitoring")]
+    rows = [line.split("|")[1] for line in methods.splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`(.+?)`", row)} == set(METHODS)
+    monitoring = page[page.index("## Monitoring") :]
+    rows = [line.split("|")[1] for line in monitoring.splitlines() if line.startswith("| `")]
+    assert [row.strip(" `") for row in rows] == list(get_args(Kind))

@@ -60,7 +60,7 @@ def setup_in(folder: Path, *, person: bool = True, **more: Any) -> Setup:
         lease_socket=run / "ai-protection.sock",
     )
     kind = f"exec:{sys.executable} {SCRIPTED} {script}" if person else "none"
-    return Setup(Config(policy=Policy(arming_ms=10)), paths, presenter=kind, **more)
+    return Setup(Config(policy=Policy(arming_ms=0)), paths, presenter=kind, **more)
 
 
 @asynccontextmanager

@@ -10,13 +10,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from broker.daemon.protocol_table import all_routes, protocol_table
+from handlers.companion.host import HOST, HOST_CONNECTION
+from handlers.events import Opened
 from handlers.policy import App, LeasePolicy, Limits, Policy
 from handlers.routes import Routes, merge
 from protocols.companion.engine import CompanionEngine
 from protocols.control.engine import ControlEngine
 from protocols.lease.engine import LeaseEngine
 from protocols.presenter.engine import PresenterEngine
-from tests.support.companion_world import World
+from tests.support.companion_world import Session, World
 from tests.support.lease_world import Holder, look
 from tests.support.pure_world import Peer, Spoken
 
@@ -47,6 +49,11 @@ class ControlWorld(World):
     def owner(self) -> Owner:
         """A control connection."""
         return Owner(self.connect("control"))
+
+    def host(self) -> Session:
+        """The host's connection, which the daemon opens at its start."""
+        self.submit(Opened(HOST_CONNECTION, HOST, None))
+        return Session(self, HOST_CONNECTION)
 
     def holder(self, holder_id: str = "agent") -> Holder:
         """A lease holder that is ready."""

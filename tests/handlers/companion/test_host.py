@@ -10,7 +10,7 @@ import pytest
 from handlers.companion.host import HOST, HOST_CONNECTION
 from handlers.companion.rows import CLIENTS
 from handlers.connections import CONNECTIONS, Connection
-from handlers.events import Abandoned, Opened
+from handlers.events import Abandoned
 from handlers.policy import Limits
 from protocols.companion.messages import (
     Authenticate,
@@ -27,7 +27,7 @@ from protocols.presenter.messages import Setting
 from protocols.presenter.messages import Settings as SettingsMessage
 from protocols.refusal import ErrorCode, Refused
 from protocols.structure import structure
-from tests.support.companion_world import CHOICE, Session, key_of, refusal
+from tests.support.companion_world import CHOICE, key_of, refusal
 from tests.support.control_world import ControlWorld
 
 NOTICE: JSONObject = {"text": "hello"}
@@ -40,18 +40,12 @@ def world() -> ControlWorld:
     return world
 
 
-def host_of(world: ControlWorld) -> Session:
-    """The host's connection, which the daemon opens at its start."""
-    world.submit(Opened(HOST_CONNECTION, HOST, None))
-    return Session(world, HOST_CONNECTION)
-
-
 # -- the same way ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("CP-1.3", "CP-3.10")
 def test_a_question_of_the_hosts_lives_as_any_other(world: ControlWorld) -> None:
-    host = host_of(world)
+    host = world.host()
     asked = host.choose(idempotency_key="k", task_id="t")
     assert (asked.state.value, asked.revision, asked.task_id) == ("running", 1, "t")
     waiting = host.wait(asked.request_id, asked.revision)
@@ -87,7 +81,7 @@ CREATES: dict[str, dict[str, Any]] = {
 @pytest.mark.requirement("CP-1.3", "CP-7.2")
 @pytest.mark.parametrize("case", CREATES)
 def test_what_is_refused_to_a_client_is_refused_to_the_host(world: ControlWorld, case: str) -> None:
-    host, client = host_of(world), world.session("c1", "animate", "notify", "interact")
+    host, client = world.host(), world.session("c1", "animate", "notify", "interact")
     create = CreateRequest(**{"timeout_ms": 60_000, **CREATES[case]})
     refused = host.call(create)
     assert isinstance(refused, Refused)
@@ -99,7 +93,7 @@ def test_what_is_refused_to_a_client_is_refused_to_the_host(world: ControlWorld,
 def test_the_published_capacities_hold_for_the_host() -> None:
     world = ControlWorld(Limits(max_queued_per_client=2, max_queued_total=3))
     world.presenter.ready()
-    host, client = host_of(world), world.session("c1")
+    host, client = world.host(), world.session("c1")
     for _ in range(2):
         host.choose()
     full = host.create("interaction.choose", CHOICE)
@@ -113,7 +107,7 @@ def test_the_published_capacities_hold_for_the_host() -> None:
 def test_the_host_takes_its_turn_at_the_display_as_every_client_does() -> None:
     world = ControlWorld(Limits(max_displayed=1))
     world.presenter.ready()
-    host, client = host_of(world), world.session("c1")
+    host, client = world.host(), world.session("c1")
     first = [host.choose().request_id for _ in range(3)]
     second = [client.choose().request_id for _ in range(3)]
     for request_id in (first[0], second[0], first[1], second[1], first[2]):
@@ -124,21 +118,21 @@ def test_the_host_takes_its_turn_at_the_display_as_every_client_does() -> None:
 
 @pytest.mark.requirement("CP-4.13", "CP-1.3")
 def test_a_restart_ends_what_the_host_had_open(world: ControlWorld) -> None:
-    asked = host_of(world).choose()
+    asked = world.host().choose()
     world.restart()
-    ended = host_of(world).get(asked.request_id)
+    ended = world.host().get(asked.request_id)
     assert (ended.state.value, ended.reason) == ("failed", "runtime_restarted")
 
 
 @pytest.mark.requirement("CP-4.1")
 def test_the_hosts_keys_are_its_own(world: ControlWorld) -> None:
-    host, client = host_of(world), world.session("c1")
+    host, client = world.host(), world.session("c1")
     one, other = host.choose(idempotency_key="k"), client.choose(idempotency_key="k")
     assert one.request_id != other.request_id
 
 
 def test_a_wait_that_is_abandoned_leaves_no_row_and_the_others_stay(world: ControlWorld) -> None:
-    host = host_of(world)
+    host = world.host()
     asked = host.choose()
     gone, stays = host.wait(asked.request_id, 1), host.wait(asked.request_id, 1)
     world.submit(Abandoned(gone))
@@ -152,7 +146,7 @@ def test_a_wait_that_is_abandoned_leaves_no_row_and_the_others_stay(world: Contr
 
 @pytest.mark.requirement("CP-4.9", "CP-7.5")
 def test_hidden_the_companion_is_not_summoned_by_the_host_either(world: ControlWorld) -> None:
-    host = host_of(world)
+    host = world.host()
     asked, notice = host.choose(), host.notice()
     world.presenter.user("hide")
     for request_id in (asked.request_id, notice.request_id):
@@ -170,7 +164,7 @@ def test_hidden_the_companion_is_not_summoned_by_the_host_either(world: ControlW
 def test_what_is_said_of_external_programs_does_not_concern_the_host(
     world: ControlWorld, action: str, reason: str
 ) -> None:
-    host, client = host_of(world), world.session("c1")
+    host, client = world.host(), world.session("c1")
     own, foreign = host.choose(), client.choose()
     world.presenter.user(action)
     assert host.get(own.request_id).state.value == "running"
@@ -183,7 +177,7 @@ def test_what_is_said_of_external_programs_does_not_concern_the_host(
 def test_what_waits_of_the_hosts_comes_to_the_screen_while_others_are_paused() -> None:
     world = ControlWorld(Limits(max_displayed=1))
     world.presenter.ready()
-    host = host_of(world)
+    host = world.host()
     first, second = host.choose(), host.choose()
     world.presenter.user("pause")
     host.cancel(first.request_id)
@@ -193,7 +187,7 @@ def test_what_waits_of_the_hosts_comes_to_the_screen_while_others_are_paused() -
 @pytest.mark.requirement("CP-7.5")
 def test_without_a_person_the_host_can_ask_nobody() -> None:
     world = ControlWorld()
-    host = host_of(world)
+    host = world.host()
     assert refusal(host.create("notice.show", NOTICE)) == ("RUNTIME_UNAVAILABLE", "no_presenter")
     world.presenter.ready(person=False)
     assert refusal(host.create("interaction.choose", CHOICE)) == ("RUNTIME_UNAVAILABLE", "no_presenter")
@@ -203,7 +197,7 @@ def test_without_a_person_the_host_can_ask_nobody() -> None:
 def test_the_persons_choices_hold_for_what_the_host_shows(world: ControlWorld) -> None:
     world.presenter.user("set", setting=Setting(character="momo", reduced_motion=True, sound=False))
     settings = [body for body in world.presenter.pushed if isinstance(body, SettingsMessage)]
-    host = host_of(world)
+    host = world.host()
     shown = host.create("animation.play", {"expression": "happy"})
     assert (shown.resolved_character, shown.substitution.reason) == ("momo", "reduced_motion")
     assert settings[-1].sound is False
@@ -211,7 +205,7 @@ def test_the_persons_choices_hold_for_what_the_host_shows(world: ControlWorld) -
 
 
 def test_no_call_can_ask_for_a_sound(world: ControlWorld) -> None:
-    host = host_of(world)
+    host = world.host()
     refused = host.create("notice.show", {**NOTICE, "sound": True})
     assert (refused.code, refused.details["field"]) == (ErrorCode.INVALID_PARAMS, "params.sound")
 
@@ -221,7 +215,7 @@ def test_no_call_can_ask_for_a_sound(world: ControlWorld) -> None:
 
 @pytest.mark.requirement("CP-4.4")
 def test_the_person_reads_the_hosts_label_and_no_program(world: ControlWorld) -> None:
-    host, client = host_of(world), world.session("c1")
+    host, client = world.host(), world.session("c1")
     own = world.presenter.picture(host.choose().request_id)
     foreign = world.presenter.picture(client.choose().request_id)
     assert (own.source.label, own.source.program, own.source.pid) == ("Companion", None, None)
@@ -239,7 +233,7 @@ def forge_host(world: ControlWorld) -> None:
 def test_nobody_can_authenticate_as_the_host(world: ControlWorld, key: str, forged: bool) -> None:
     if forged:
         forge_host(world)
-    host_of(world)
+    world.host()
     claim = Authenticate(client_id=HOST, key=key_of(HOST) if forged else key)
     said = world.reply(world.ask(world.open(), claim))
     assert refusal(said) == ("UNAUTHENTICATED", None)
@@ -278,7 +272,7 @@ def test_no_member_of_a_call_says_who_asks(world: ControlWorld, member: str) -> 
 
 @pytest.mark.requirement("CP-4.3", "CP-6.8", "CP-7.5")
 def test_the_host_and_its_clients_do_not_see_each_others_requests(world: ControlWorld) -> None:
-    host, client = host_of(world), world.session("c1")
+    host, client = world.host(), world.session("c1")
     own, foreign = host.choose().request_id, client.choose().request_id
     for session, request_id in ((host, foreign), (client, own)):
         for message in (
@@ -296,7 +290,7 @@ def test_the_host_and_its_clients_do_not_see_each_others_requests(world: Control
 
 @pytest.mark.requirement("CP-1.3")
 def test_nothing_can_be_taken_from_the_host(world: ControlWorld) -> None:
-    host = host_of(world)
+    host = world.host()
     asked = host.choose()
     owner = world.owner()
     assert owner.refused("clients.revoke", clientId=HOST)["code"] == "NOT_FOUND"
@@ -307,7 +301,7 @@ def test_nothing_can_be_taken_from_the_host(world: ControlWorld) -> None:
 
 
 def test_the_host_is_no_paired_client_and_no_connection_of_a_socket(world: ControlWorld) -> None:
-    host_of(world).choose()
+    world.host().choose()
     owner = world.owner()
     assert owner.call("clients.list")["clients"] == []
     status = owner.call("status")
