@@ -130,7 +130,7 @@ class HostEntry:
     # -- a call -----------------------------------------------------------------------------------------------
 
     async def _ask(self, kind: type[M], params: JSONObject, result: type[R]) -> R:
-        message = self._read(kind, params)
+        message = read_params(kind, params, self._max_frame_bytes)
         await trio.lowlevel.checkpoint_if_cancelled()
         self._check_open(kind)
         number, pending = next(self._numbers), _Pending(parked=kind is WaitRequest)
@@ -146,22 +146,6 @@ class HostEntry:
         if not isinstance(pending.body, result):
             raise _error(pending.body)
         return pending.body
-
-    def _read(self, kind: type[M], params: JSONObject) -> M:
-        """The message that these params are, through the very text that a client would have sent."""
-        try:
-            text = encode(params)
-            if len(text) > self._max_frame_bytes:
-                raise InvalidValue("", "too long", self._max_frame_bytes)
-            document = decode(text)
-            if document.flaw is not None:
-                raise InvalidValue(document.flaw.dotted, document.flaw.reason)
-            return structure(kind, document.value)
-        except InvalidValue as error:
-            refused = invalid_params(error)
-        except (EncodeError, ParseError) as error:
-            refused = invalid_params(InvalidValue("", str(error)))
-        raise HostRefused(refused)
 
     def _check_open(self, kind: type[object]) -> None:
         over = self._over
@@ -222,6 +206,26 @@ class HostEntry:
     def _answer_all(self, body: object) -> None:
         for pending in self._pending.values():
             pending.answer(body)
+
+
+def read_params(kind: type[M], params: JSONObject, max_bytes: int) -> M:
+    """The message that these params are, read from the very text that a client would have sent.
+
+    Raises HostRefused with INVALID_PARAMS, as a client would have been told.
+    """
+    try:
+        text = encode(params)
+        if len(text) > max_bytes:
+            raise InvalidValue("", "too long", max_bytes)
+        document = decode(text)
+        if document.flaw is not None:
+            raise InvalidValue(document.flaw.dotted, document.flaw.reason)
+        return structure(kind, document.value)
+    except InvalidValue as error:
+        refused = invalid_params(error)
+    except (EncodeError, ParseError) as error:
+        refused = invalid_params(InvalidValue("", str(error)))
+    raise HostRefused(refused)
 
 
 def _error(body: object) -> HostRefused | HostCutOff:

@@ -115,9 +115,11 @@ async def test_the_host_asks_and_a_person_answers(short_path: Path) -> None:
 @pytest.mark.requirement("CP-1.3", "CP-3.11")
 async def test_the_host_changes_what_it_shows(short_path: Path) -> None:
     async with broker_in(short_path) as broker:
-        shown = await broker.host.create(
+        made = await broker.host.create(
             {"capability": "progress.track", "params": {"title": "copying"}, "timeoutMs": 60_000}
         )
+        await until(lambda: rows(broker, REQUESTS)[0].displayed_at is not None)
+        shown = await broker.host.get({"requestId": made.request_id})
         changed = await broker.host.update(
             {"requestId": shown.request_id, "expectedRevision": shown.revision, "params": {"fraction": 0.5}}
         )
@@ -165,9 +167,10 @@ async def test_the_caller_may_go_on_using_its_values(short_path: Path) -> None:
     """Nothing that the host still holds is what the broker keeps."""
     async with broker_in(short_path) as broker:
         params: Any = json.loads(encode(QUESTION))
-        before = await broker.host.create({**params, "idempotencyKey": "k"})
+        made = await broker.host.create({**params, "idempotencyKey": "k"})
         params["params"]["options"].clear()
-        assert await broker.host.create({**QUESTION, "idempotencyKey": "k"}) == before
+        again = await broker.host.create({**QUESTION, "idempotencyKey": "k"})
+        assert again.request_id == made.request_id
 
 
 async def test_a_refusal_says_whether_to_try_again_and_nothing_of_the_content(short_path: Path) -> None:
