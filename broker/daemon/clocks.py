@@ -92,6 +92,10 @@ class ManualClocks:
         """The machine sleeps: awake time stands still."""
         self._move(elapsed=seconds, wall=seconds)
 
+    def reboot(self, off_seconds: float) -> None:
+        """The machine is off for a while and starts again: what counts from the boot begins anew."""
+        self._now = Now(elapsed=0, awake=0, wall=self._now.wall + _ms(off_seconds))
+
     def step_wall(self, seconds: float) -> None:
         """Somebody sets the wall clock, forwards or (negative) back."""
         self._move(wall=seconds)

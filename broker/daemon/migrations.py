@@ -26,6 +26,14 @@ def rows_table(name: str, *lookups: str) -> Step:
     )
 
 
+def lookup(table: str, name: str) -> Step:
+    """The statements that add a lookup to a table that is there."""
+    return (
+        f"ALTER TABLE {table} ADD COLUMN by_{name} TEXT",
+        f"CREATE INDEX {table}_by_{name} ON {table} (by_{name})",
+    )
+
+
 PROBE: Step = ("CREATE TABLE probe (count INTEGER NOT NULL)", "INSERT INTO probe VALUES (0)")
 """Where `Store.probe` writes."""
 
@@ -40,4 +48,12 @@ MIGRATIONS: tuple[Step, ...] = (
         *rows_table("lease_blocks"),
     ),
     rows_table("losses"),
+    (
+        *rows_table("ages"),
+        *rows_table("tombstones", "client", "age"),
+        *lookup("requests", "age"),
+        # The age of what has ended before there was an age clock counts from its first start.
+        "UPDATE requests SET body = json_set(body, '$.endedAge', 0), by_age = printf('%020d %s', 0, key)"
+        " WHERE live = 0",
+    ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from handlers.companion import capacity, lifecycle, scheduler
+from handlers.companion import capacity, lifecycle, retention, scheduler
 from handlers.companion.availability import unavailable
 from handlers.companion.calls import declined, for_client, require_scopes
 from handlers.companion.resolve import resolve
@@ -96,9 +96,12 @@ def _made_before(
     found = draft.find(REQUESTS, "idempotency", idempotency_index(client.id, asked.idempotency_key))
     if not found:
         return None
-    if found[0].fingerprint != fingerprint:
+    made = lifecycle.current(draft, found[0].id, now)
+    if made is None:  # the key lives as long as the result
+        retention.bury(draft, found[0])
+    elif made.fingerprint != fingerprint:
         raise declined(ErrorCode.IDEMPOTENCY_CONFLICT, "this key was used with other parameters")
-    return lifecycle.current(draft, found[0].id, now)
+    return made
 
 
 def _checked_params(asked: CreateRequest, capability: Capability) -> JSONObject:

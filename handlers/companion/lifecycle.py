@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import attrs
 
-from handlers.companion import waits
+from handlers.companion import retention, waits
+from handlers.companion.age import age_now
 from handlers.companion.rows import DISPLAYS, REDUCED_MOTION, REQUESTS, Display, Request, capability_of
 from handlers.companion.snapshots import stored_object
 from handlers.presenter import showing
@@ -22,13 +23,16 @@ from protocols.json_values import JSONObject
 
 
 def current(draft: Draft, request_id: str, now: Now) -> Request | None:
-    """The request as it is at this instant: past its deadline it has ended before anybody sees it.
+    """The request as it is at this instant: past its deadline it has ended before anybody sees it, and past its
+    retention it is not there any more.
 
-    It is expired, unless the presenter that had it has gone and did not come back in time (presenter.md,
-    Death).
+    At its deadline it is expired, unless the presenter that had it has gone and did not come back in time
+    (presenter.md, Death).
     """
     request = draft.get(REQUESTS, request_id)
-    if request is None or request.ended or now.elapsed < request.deadline:
+    if request is None or retention.is_over(draft, request, now):
+        return None
+    if request.ended or now.elapsed < request.deadline:
         return request
     if showing.is_lost(draft, request.id):
         return finish(draft, request, now, Step.FAIL, "presenter_lost")
@@ -122,7 +126,15 @@ def finish(
     if reason not in REASONS[state] or (result is not None and reason != "answered"):
         raise IllegalStep(f"{state.value} by {reason}")
     ended = _change(
-        draft, attrs.evolve(request, state=state, reason=reason, result=result, ended_at=now.wall)
+        draft,
+        attrs.evolve(
+            request,
+            state=state,
+            reason=reason,
+            result=result,
+            ended_at=now.wall,
+            ended_age=age_now(draft, now),
+        ),
     )
     draft.drop(DISPLAYS, request.id)
     if request.state is not State.QUEUED:

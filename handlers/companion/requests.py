@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handlers.companion import lifecycle, losses, waits
+from handlers.companion import lifecycle, losses, retention, waits
 from handlers.companion.calls import for_client
 from handlers.companion.rows import REQUESTS, Client, Request
 from handlers.companion.snapshots import snapshot
@@ -45,13 +45,17 @@ def cancel(draft: Draft, client: Client, call: Call[CancelRequest], now: Now) ->
 
 
 def own(draft: Draft, client: Client, request_id: str, now: Now) -> Request:
-    """The client's own request as it is now; somebody else's is as unknown as none (CP-6.8): Declined.
+    """The client's own request as it is now; somebody else's is as unknown as none (CP-6.8): Declined, as for an own
+    one that is no longer kept.
 
     So whose it is comes before anything that the request's own time or commit could show by: a foreign one
     is not ended here, and both answers wait for the same commit.
     """
-    request = draft.get(REQUESTS, request_id)
-    if request is None or request.client_id != client.id:
-        draft.all(REQUESTS)
-        raise losses.not_found(draft)
-    return lifecycle.current(draft, request.id, now) or request
+    found = draft.get(REQUESTS, request_id)
+    if found is not None and found.client_id == client.id:
+        request = lifecycle.current(draft, request_id, now)
+        if request is not None:
+            return request
+    retention.check_not_expired(draft, client.id, request_id, now)
+    draft.all(REQUESTS)
+    raise losses.not_found(draft)

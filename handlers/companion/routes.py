@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from handlers.companion import (
+    age,
     describe,
     discovery,
     expiry,
     losses,
     pairing,
+    records,
     requests,
     restart,
+    retention,
     scheduler,
     session,
     waits,
 )
+from handlers.companion.age import AGES
 from handlers.companion.create import create
 from handlers.companion.losses import LOSSES
+from handlers.companion.retention_rows import RECORD_COUNTS, SWEEPS, TOMBSTONES
 from handlers.companion.rows import (
     CLIENTS,
     DISPLAYS,
@@ -41,7 +46,20 @@ from protocols.companion.messages import (
 )
 
 _REQUESTS = Routes(
-    tables=(CLIENTS, REQUESTS, DISPLAYS, TURN, WAITS, SETTINGS, FAILURES, LOSSES),
+    tables=(
+        CLIENTS,
+        REQUESTS,
+        DISPLAYS,
+        TURN,
+        WAITS,
+        SETTINGS,
+        FAILURES,
+        LOSSES,
+        AGES,
+        TOMBSTONES,
+        SWEEPS,
+        RECORD_COUNTS,
+    ),
     calls={
         Hello: session.hello,
         Authenticate: session.authenticate,
@@ -61,13 +79,15 @@ _REQUESTS = Routes(
         DISPLAYS.name: expiry.display_over,
         WAITS.name: expiry.wait_over,
         FAILURES.name: session.forget,
+        AGES.name: age.save,
+        SWEEPS.name: retention.sweep,
     },
     facts={
-        Started: (restart.started, losses.started),
+        Started: (age.started, restart.started, losses.started, retention.started),
         Closed: (waits.closed, session.closed),
         Abandoned: (waits.abandoned,),
     },
-    settle=(scheduler.settle,),
+    settle=(scheduler.settle, records.settle, retention.settle),
 )
 
 ROUTES = merge((_REQUESTS, pairing.ROUTES))

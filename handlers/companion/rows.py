@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import attrs
 
+from handlers.companion.retention_rows import place_in_age
 from handlers.rule import Deadline, Draft, Keep, Table
 from protocols.companion.capabilities import Capability
 from protocols.companion.states import State, is_terminal
@@ -40,7 +41,8 @@ REDUCED_MOTION = "reduced_motion"
 
 @attrs.frozen
 class Request:
-    """One request and its outcome.  `*_at` are wall milliseconds, `deadline` is elapsed milliseconds.
+    """One request and its outcome.  `*_at` are wall milliseconds, `deadline` is elapsed milliseconds, `ended_age` is
+    what the age clock showed at its end.
 
     `params` is canonical JSON of what the resolved capability takes, with the defaults filled in; `fingerprint` is
     the digest of the normalized parameters of create (companion.md, Requests); `result` is canonical JSON or None.
@@ -67,6 +69,7 @@ class Request:
     pid: int | None = None
     displayed_at: int | None = None
     ended_at: int | None = None
+    ended_age: int | None = None
     substitution: str | None = None
     reason: str | None = None
     result: str | None = attrs.field(default=None, repr=False)
@@ -99,6 +102,10 @@ def _idempotency(row: Request) -> str | None:
     return None if row.idempotency_key is None else idempotency_index(row.client_id, row.idempotency_key)
 
 
+def _age(row: Request) -> str | None:
+    return None if row.ended_age is None else place_in_age(row.ended_age, row.id)
+
+
 def _request_deadline(row: Request) -> Deadline | None:
     return None if row.ended else Deadline(row.deadline)
 
@@ -112,8 +119,9 @@ REQUESTS: Table[Request] = Table(
         "client": lambda row: row.client_id,
         "state": lambda row: row.state.value,
         "idempotency": _idempotency,
+        "age": _age,
     },
-    lookups=("client", "idempotency"),
+    lookups=("client", "idempotency", "age"),
     deadline=_request_deadline,
     settled=lambda row: row.ended,
 )

@@ -13,6 +13,7 @@ from broker.daemon.migrations import MIGRATIONS
 from broker.daemon.protocol_table import all_routes, protocol_table
 from broker.daemon.store import Reader, Store, stored
 from broker.daemon.store_file import open_store
+from handlers.companion.retention_rows import place_in_age
 from handlers.companion.rows import CLIENTS, REQUESTS, Request
 from handlers.policy import Policy
 from handlers.routes import merge
@@ -95,6 +96,16 @@ def test_an_old_request_is_found_by_its_client_and_its_key(migrated: Store, old:
         answered = _requests(reader.look_up(REQUESTS, "idempotency", "client-a answered"))
     assert len(of_client) == 5
     assert [request.result for request in answered] == ['{"selectedId":"allow"}']
+
+
+def test_what_had_ended_before_there_was_an_age_clock_is_found_in_its_order(
+    migrated: Store, old: Path
+) -> None:
+    with closing(Reader(old)) as reader:
+        ended = _requests(reader.up_to(REQUESTS, "age", ("", place_in_age(1, "")), 9, ()))
+    assert len(ended) == 5
+    assert {request.ended_age for request in ended} == {0}
+    assert [request.id for request in ended] == sorted(request.id for request in ended)
 
 
 def _requests(rows: list[Row]) -> list[Request]:

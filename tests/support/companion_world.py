@@ -16,7 +16,7 @@ from handlers import connections
 from handlers.companion import routes as companion_routes
 from handlers.companion.rows import CLIENTS, REQUESTS, Client, Request
 from handlers.events import Call, CallRef, Hangup, Push, Reply
-from handlers.policy import Limits, Policy
+from handlers.policy import Limits, Policy, Retention
 from handlers.presenter import routes as presenter_routes
 from handlers.routes import Routes, merge
 from handlers.rule import Change, Draft, Now
@@ -57,7 +57,12 @@ class World(PureWorld):
     }
 
     def __init__(
-        self, limits: Limits | None = None, *, access: bool = True, catalog: Catalog = CATALOG
+        self,
+        limits: Limits | None = None,
+        *,
+        access: bool = True,
+        catalog: Catalog = CATALOG,
+        retention: Retention | None = None,
     ) -> None:
         self.replies: dict[CallRef, list[object]] = {}
         self.delays: dict[CallRef, int] = {}
@@ -65,7 +70,7 @@ class World(PureWorld):
         """Every change to a request, in the order of the decisions, stored or not."""
         self._calls = 0
         self.presenter = Presenter(self)
-        policy = Policy(access_enabled=access, limits=limits or Limits())
+        policy = Policy(access_enabled=access, limits=limits or Limits(), retention=retention or Retention())
         super().__init__(merge((self.routes, Routes(settle=(self._note,)))), self.spoken, policy, catalog)
 
     def _note(self, draft: Draft, now: Now) -> None:

@@ -142,13 +142,16 @@ class PureWorld:
 
     def restart(self, *, down_seconds: float = 0, reboot: bool = False) -> None:
         """The broker ends without a word and starts again: connections and memory are gone, the disk is
-        left.
+        left.  `reboot`: so is the machine, which was off for `down_seconds`.
         """
         for peer in self.peers.values():
             peer.closed = True
         self.peers.clear()
         self._watched.clear()
-        self.clocks.advance(down_seconds)
+        if reboot:
+            self.clocks.reboot(down_seconds)
+        else:
+            self.clocks.advance(down_seconds)
         self._boots += reboot
         self._start()
 
