@@ -1,11 +1,11 @@
 """What is before the person at a terminal: one question at a time, the others counted and shown in turn.
 
 A pairing goes before everything else, since its protocol knows no "later"; requests are deferred until their
-turn.  A line that the person typed is read as an answer to what is drawn, and to nothing else: an empty line is
-no answer, nothing is chosen beforehand, and what comes too late is told.
+turn.  What the person typed is read as an answer to what is drawn, and to nothing else: an empty line is no answer,
+nothing is chosen beforehand, and what comes too late is told, with the text that was written.  What asks for nothing
+is drawn by `Bubbles`, and not while a question is open.
 
-The desk does no input or output: it reports through a `PresenterClient` and draws by `say`; `ask` is called
-whenever something new wants an answer, so that what was typed before counts for nothing.
+The desk does no input or output: it reports through a `PresenterClient` and draws by its `Seat`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from broker.presenters import drawing, words
-from broker.presenters.keyboard import Line
+import attrs
+
+from broker.presenters import commands, drawing, words
+from broker.presenters.bubbles import Bubbles, report_presented
+from broker.presenters.keyboard import COMMAND, Emptied, Form, Line, ManyLines, TooLong, Typed
+from broker.presenters.seat import Seat
 from protocols.companion.capabilities import Interaction, Kind
-from protocols.json_values import JSONObject
 from protocols.presenter import picture
-from protocols.presenter.client import Failed, PresenterClient, Pushed, Replied
+from protocols.presenter.client import Failed, PresenterClient, Pushed, Question, Replied
 from protocols.presenter.messages import (
     Answer,
+    Attention,
     ConfirmPairing,
     Deferred,
     Dismiss,
     Dismissed,
+    Done,
+    List,
     Listing,
     Outcome,
     PairingDecision,
@@ -35,104 +41,117 @@ from protocols.presenter.messages import (
 
 Picture = Present | ConfirmPairing
 
-_REJECTED = {
-    "not_armed": "That was too quick to count. Please answer again.",
-    "not_saved": "It could not be saved, so nothing has been answered. Please answer again.",
-    "not_presented": "It was not on the screen. Please look again and answer.",
-    "stale": "It has changed. Please look again and answer.",
-    "invalid": "That is no answer to it. Please answer again.",
-}
+
+@attrs.frozen
+class _About:
+    """What a call to the broker is about: an answer or closing of `id`, a client to be found, or a command."""
+
+    id: str = ""
+    text: str = attrs.field(default="", repr=False)
+    on: commands.OnClient | None = None
+    done: Sequence[str] = ("Done.",)
+    """What is said once the broker has done it."""
 
 
 class Desk:
-    """See the module header.  `width` gives the columns of the terminal."""
+    """See the module header; times in seconds of the caller's clock."""
 
-    def __init__(
-        self,
-        client: PresenterClient,
-        say: Callable[[Sequence[str]], None],
-        ask: Callable[[], None],
-        width: Callable[[], int],
-    ) -> None:
+    def __init__(self, client: PresenterClient, seat: Seat) -> None:
         self._client = client
-        self._say = say
-        self._ask = ask
-        self._width = width
+        self._seat = seat
+        self._bubbles = Bubbles(client, seat)
         self._waiting: dict[str, Picture] = {}
         self._current: Picture | None = None
-        self._sent: dict[int, str] = {}
+        self._attended: str | None = None
+        self._asker: str | None = None
+        self._calls: dict[int, _About] = {}
         self._settings: Settings | None = None
-        self._text: list[str] = []
-        self._text_started = math.inf
 
     # -- from the broker -------------------------------------------------------------------------------------
 
-    def receive(self, said: Pushed | Replied | Failed) -> None:
+    def receive(self, said: Pushed | Replied | Failed, now: float) -> None:
         """Act on one message of the broker."""
         match said:
             case Present() | ConfirmPairing():
-                self._show(said)
+                self._show(said, now)
             case Dismiss():
-                self._take_away(said.request_id or said.pairing_id or "", said.reason)
+                self._take_away(said.request_id or said.pairing_id or "", said.reason, now)
             case Settings():
                 self._on_settings(said)
             case Replied(number, body):
-                self._on_reply(number, body)
+                self._on_reply(self._calls.pop(number, _About()), body, now)
             case Failed(number, _, message):
-                self._say([f"The broker could not do that: {message}"])
-                self._draw_again(self._sent.pop(number, ""))
+                self._tell(f"The broker could not do that: {message}")
+                self._ask_again(self._calls.pop(number, _About()), now)
 
-    def _show(self, shown: Picture) -> None:
+    def _show(self, shown: Picture, now: float) -> None:
         current = self._current
+        if isinstance(shown, Present) and self._bubbles.change(shown, now):
+            return
         if current is None or _id(current) == _id(shown):
-            self._draw(shown)
+            self._draw(shown, now)
         elif isinstance(shown, ConfirmPairing):
-            self._waiting[_id(current)] = current
-            self._defer(current)
-            self._draw(shown)
+            self._put_off(current)
+            self._draw(shown, now)
         else:
-            self._waiting[_id(shown)] = shown
-            self._defer(shown)
+            self._put_off(shown)
 
-    def _defer(self, shown: Picture) -> None:
+    def _put_off(self, shown: Picture) -> None:
+        is_new = _id(shown) not in self._waiting
+        self._waiting[_id(shown)] = shown
         if isinstance(shown, Present):
             report = Deferred(request_id=shown.request_id, revision=shown.revision, why="space")
             self._client.notify(report)
+        if is_new and shown is not self._current:
+            waiting = len(self._waiting)
+            self._seat.say([f"{waiting} {'waits' if waiting == 1 else 'wait'} until this is answered."])
 
-    def _draw(self, shown: Picture) -> None:
-        """Draw it, then report what is really on the screen now."""
-        self._text, self._text_started = [], math.inf
+    def _draw(self, shown: Picture, now: float, text: str = "") -> None:
+        """Draw it, then report what is really on the screen now; `text` stands as typed."""
         if isinstance(shown, ConfirmPairing):
-            self._current = shown
-            self._say(drawing.pairing_lines(shown, self._width()))
+            self._begin(shown, Form())
+            self._seat.say(drawing.pairing_lines(shown, self._seat.paper))
             digest = picture.digest(picture.of_confirmation(shown))
             self._client.notify(Presented(pairing_id=shown.pairing_id, digest=digest))
+        elif shown.kind is Kind.INTERACTION:
+            self._begin(shown, _form_of(shown), text)
+            until = self._seat.clock_at(shown.deadline_at)
+            self._seat.say(drawing.question_lines(shown, self._seat.paper, until))
+            report_presented(self._client, shown)
         else:
-            self._current = shown if shown.kind is Kind.INTERACTION else self._current
-            self._say(drawing.request_lines(shown, self._width(), len(self._waiting)))
-            digest = picture.digest(picture.of_present(shown))
-            report = Presented(request_id=shown.request_id, revision=shown.revision, digest=digest)
-            self._client.notify(report)
-        if self._current is shown:
-            self._ask()
+            self._bubbles.draw(shown, now)
+        self._asker = shown.source.label if isinstance(shown, Present) else None
 
-    def _draw_again(self, id: str) -> None:
-        if self._current is not None and _id(self._current) == id:
-            self._draw(self._current)
+    def _begin(self, shown: Picture | None, form: Form, text: str = "") -> None:
+        """What may be typed is for this from here on; what had been typed for something else is told."""
+        self._current = shown
+        self._tell_text(words.NOT_SENT, self._seat.ask(form, text))
+        if shown is not None and self._settings is not None and self._settings.sound:
+            self._seat.ring()
 
-    def _take_away(self, id: str, reason: str) -> None:
+    def _tell(self, text: str) -> None:
+        self._seat.say([self._seat.paper.characters.shown(text)])
+
+    def _tell_text(self, what: str, text: str) -> None:
+        if text.strip():
+            self._seat.say([what, *drawing.barred(text, self._seat.paper)])
+
+    def _take_away(self, id: str, reason: str, now: float) -> None:
         self._waiting.pop(id, None)
+        self._bubbles.remove(id, reason)
         if self._current is not None and _id(self._current) == id:
-            if id not in self._sent.values():
-                self._say([f"It has been withdrawn ({reason})."])
-            self._next()
+            if not self._is_answered(id):
+                self._seat.say([f"The question is gone: {words.end_of(reason)}."])
+            self._next(now)
 
-    def _next(self) -> None:
+    def _next(self, now: float) -> None:
         """Draw what waits: pairings first; what needs no answer makes room for the next at once."""
         self._current = None
         while self._waiting and self._current is None:
             pairings = [id for id, shown in self._waiting.items() if isinstance(shown, ConfirmPairing)]
-            self._draw(self._waiting.pop(next(iter(pairings or self._waiting))))
+            self._draw(self._waiting.pop(next(iter(pairings or self._waiting))), now)
+        if self._current is None:
+            self._begin(None, Form())
 
     def _on_settings(self, said: Settings) -> None:
         if said == self._settings:
@@ -140,81 +159,120 @@ class Desk:
         self._settings = said
         access = "on" if said.access_enabled else "off"
         state = "paused" if said.paused else "shown" if said.visible else "hidden"
-        self._say([f"The companion is {state}, access for programs is {access}. :help tells more."])
+        lines = [f"The companion is {state}, access for programs is {access}. :help tells more."]
+        if said.sound or said.reduced_motion:
+            motion = "reduced, and here nothing moves anyway" if said.reduced_motion else "as usual"
+            lines.append(f"Sound is {'on' if said.sound else 'off'}, motion is {motion}.")
+        self._seat.say(lines)
 
-    def _on_reply(self, number: int, body: object) -> None:
-        id = self._sent.pop(number, "")
-        if isinstance(body, Listing):
-            self._say(drawing.listing_lines(body))
-        elif not isinstance(body, Outcome):
-            self._say(["Done."])
-        elif body.outcome == "rejected":
-            self._say([_REJECTED.get(body.reason or "", "It was not accepted. Please answer again.")])
-            self._draw_again(id)
+    def _on_reply(self, call: _About, body: Outcome | Done | Listing, now: float) -> None:
+        if isinstance(body, Outcome):
+            self._on_outcome(call, body, now)
+        elif isinstance(body, Listing) and (asked := call.on) is not None:
+            self._try(lambda: self._on_clients(asked, body))
+        elif isinstance(body, Listing):
+            self._seat.say(drawing.listing_lines(body, self._seat.paper, self._seat.clock_in))
         else:
-            late = f"Too late: it had ended already ({body.state}, {body.reason})."
-            self._say(["Done." if body.outcome == "committed" else late])
-            if self._current is not None and _id(self._current) == id:
-                self._next()
+            self._seat.say(call.done)
+
+    def _on_outcome(self, call: _About, said: Outcome, now: float) -> None:
+        if said.outcome == "rejected":
+            self._seat.say([words.rejection(said.reason)])
+            self._ask_again(call, now)
+            return
+        if said.outcome == "committed":
+            self._seat.say(call.done)
+        else:
+            self._seat.say([f"Too late, that had ended before: {words.end_of(said.reason or '')}."])
+            self._tell_text(words.NOT_SENT, call.text)
+        if self._current is not None and _id(self._current) == call.id:
+            self._next(now)
+
+    def _ask_again(self, call: _About, now: float) -> None:
+        """The answer was not taken: the question stands, and a text that was written as well."""
+        self._bubbles.keep(call.id)
+        if self._current is not None and _id(self._current) == call.id:
+            self._draw(self._current, now, call.text)
+            if "\n" in call.text:
+                self._tell_text("What you had typed still stands:", call.text)
+        else:
+            self._tell_text(words.NOT_SENT, call.text)
+
+    # -- time ------------------------------------------------------------------------------------------------
+
+    def look_at_clock(self, now: float) -> None:
+        """Do what is due."""
+        self._bubbles.look_at_clock(now, drawing_allowed=self._current is None)
+
+    def next_in(self, now: float) -> float | None:
+        """Seconds until something is due; None while nothing is."""
+        return self._bubbles.next_in(now)
 
     # -- from the person -------------------------------------------------------------------------------------
 
-    def line(self, line: Line, now: float) -> None:
-        """The person has typed a line and Enter; times in seconds."""
-        shown = self._current
-        writing = isinstance(shown, Present) and shown.interaction is Interaction.TEXT
-        if line.text.startswith(":") and not writing:
-            self._command(line.text)
-        elif shown is not None and _id(shown) not in self._sent.values():
-            try:
-                self._read(shown, line, now)
-            except words.Unreadable as error:
-                self._say([str(error)])
+    def typed(self, typed: Typed, now: float) -> None:
+        """The person has typed something."""
+        match typed:
+            case Line():
+                self._try(lambda: self._line(typed, now))
+            case TooLong(limit):
+                self._tell(f"At most {limit} characters are possible; what came after them was not taken.")
+                self._tell("What stands can be sent, changed, or thrown away by Ctrl-U.")
+            case ManyLines():
+                self._tell("Several lines came at once, but one line is asked for: none of them was taken.")
+            case Emptied():
+                self._tell("What you had typed is thrown away.")
 
-    def _command(self, text: str) -> None:
-        asked = words.command(text)
-        if asked is None:
-            self._say(words.HELP)
-        else:
-            self._client.call(asked)
-
-    def _read(self, shown: Picture, line: Line, now: float) -> None:
-        if isinstance(shown, ConfirmPairing):
-            decision = words.decision_on(shown, line.text)
-            if decision is not None:
-                self._decide(shown, decision, _age(line.started, now))
-        elif shown.input is not None and shown.input.multiline:
-            self._write(shown, line, now)
-        else:
-            self._answer(shown, words.answer_to(shown, line.text), _age(line.started, now))
-
-    def _write(self, shown: Present, line: Line, now: float) -> None:
-        """One more line of a longer text; its age is that of the first."""
-        self._text_started = min(self._text_started, line.started)
-        age = _age(self._text_started, now)
-        if not self._text and line.text.strip() in ("", words.CLOSE):
-            self._answer(shown, words.answer_to(shown, line.text), age)
-        elif line.text != words.END_OF_TEXT:
-            self._text.append(line.text.removeprefix("\\"))
-        else:
-            text, self._text = self._text, []
-            self._text_started = math.inf
-            self._answer(shown, words.text_of(shown, text), age)
-
-    def _answer(self, shown: Present, answer: JSONObject | words.Closed | None, age: int) -> None:
-        if answer is None:
+    def attend(self, *, typing: bool) -> None:
+        """The person is typing, or not: what is being answered keeps its place meanwhile."""
+        current = self._current
+        id = current.request_id if typing and isinstance(current, Present) else None
+        if id == self._attended:
             return
+        for attended, held in ((self._attended, False), (id, True)):
+            if attended is not None:
+                self._client.notify(Attention(request_id=attended, held=held))
+        self._attended = id
+
+    def _try(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except words.Unreadable as error:
+            self._tell(str(error))
+
+    def _line(self, line: Line, now: float) -> None:
+        shown = self._current
+        age = math.ceil(max(0.0, now - line.started) * 1000)
+        if line.text.startswith(COMMAND):
+            self._command(commands.command(line.text), age, now)
+        elif shown is None or self._is_answered(_id(shown)):
+            self._tell_text(words.NOT_SENT, line.text)
+        elif isinstance(shown, ConfirmPairing):
+            self._decide(shown, words.decision_on(shown, line.text), age)
+        else:
+            self._answer(shown, line.text, age)
+
+    def _answer(self, shown: Present, text: str, age: int) -> None:
+        answer = words.answer_to(shown, text)
         id, revision, digest = shown.request_id, shown.revision, shown.digest
         if isinstance(answer, words.Closed):
-            closed = Dismissed(request_id=id, revision=revision, digest=digest, input_started_ms=age)
-            self._sent[self._client.call(closed)] = id
-        else:
+            self._close(shown, age, "Closed, without an answer.")
+        elif answer is not None:
             said = Answer(
                 request_id=id, revision=revision, digest=digest, input_started_ms=age, result=answer
             )
-            self._sent[self._client.call(said)] = id
+            written = text if shown.interaction is Interaction.TEXT else ""
+            self._call(said, _About(id, written, done=("Your answer has been taken.",)))
 
-    def _decide(self, shown: ConfirmPairing, decided: words.Decided, age: int) -> None:
+    def _close(self, shown: Present, age: int, done: str) -> None:
+        closed = Dismissed(
+            request_id=shown.request_id, revision=shown.revision, digest=shown.digest, input_started_ms=age
+        )
+        self._call(closed, _About(shown.request_id, done=(done,)))
+
+    def _decide(self, shown: ConfirmPairing, decided: words.Decided | None, age: int) -> None:
+        if decided is None:
+            return
         decision = PairingDecision(
             pairing_id=shown.pairing_id,
             digest=shown.digest,
@@ -222,13 +280,40 @@ class Desk:
             approved=decided.approved,
             scopes=decided.scopes,
         )
-        self._sent[self._client.call(decision)] = shown.pairing_id
+        self._call(decision, _About(shown.pairing_id))
+
+    def _command(self, asked: commands.Command, age: int, now: float) -> None:
+        match asked:
+            case commands.Help():
+                self._seat.say(commands.HELP)
+            case commands.Again() if self._current is not None:
+                self._draw(self._current, now)
+            case commands.Again():
+                self._seat.say(["Nothing is asked."])
+            case commands.Close(number):
+                self._close(self._bubbles.close(number), age, "Closed.")
+            case commands.OnClient():
+                self._call(List(what="clients"), _About(on=asked))
+            case _:
+                self._call(asked, _About())
+
+    def _on_clients(self, asked: commands.OnClient, listing: Listing) -> None:
+        client = commands.the_client(listing.clients or (), asked, self._asker)
+        done = (f"This client {asked.done}:", *drawing.barred(client.label, self._seat.paper))
+        self._call(asked.to(client), _About(done=done))
+
+    def _call(self, question: Question, about: _About) -> None:
+        self._calls[self._client.call(question)] = about
+
+    def _is_answered(self, id: str) -> bool:
+        return any(call.id == id for call in self._calls.values())
+
+
+def _form_of(shown: Present) -> Form:
+    """What may be typed to answer."""
+    limits = shown.input if shown.interaction is Interaction.TEXT else None
+    return Form() if limits is None else Form(limits.max_length, text=True, multiline=limits.multiline)
 
 
 def _id(shown: Picture) -> str:
     return shown.pairing_id if isinstance(shown, ConfirmPairing) else shown.request_id
-
-
-def _age(started: float, now: float) -> int:
-    """Whole milliseconds, rounded to the older side."""
-    return math.ceil(max(0.0, now - started) * 1000)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import locale
 import os
+import select
 import sys
 import termios
 from collections.abc import Iterator
+
+from broker.presenters.characters import Characters
 
 _INPUT, _LOCAL, _CHARACTERS = 0, 3, 6  # places in what tcgetattr gives
 
@@ -16,14 +20,20 @@ class NoTerminal(Exception):
 
 
 class Tty:
-    """The descriptors of a terminal: where keys come from and where lines go."""
+    """The descriptors of a terminal: where keys come from and where lines go, in the locale's character set."""
 
     def __init__(self, keys: int, screen: int) -> None:
         self.keys = keys
+        self.characters = Characters(locale.getencoding())
         self._screen = screen
 
-    def read(self) -> bytes:
-        """The keys that are there; b"" when the terminal has gone."""
+    def read(self) -> bytes | None:
+        """The keys that are there, None when there are none; b"" when the terminal has gone.
+
+        Keys that have been announced may have been forgotten since, so it is asked for them once more.
+        """
+        if not select.select([self.keys], [], [], 0)[0]:
+            return None
         try:
             return os.read(self.keys, 1024)
         except OSError:
@@ -31,7 +41,7 @@ class Tty:
 
     def write(self, text: str) -> None:
         """Put text on the screen at once; a terminal that has gone takes nothing."""
-        data = text.encode("utf-8", "replace")
+        data = text.encode(self.characters.encoding, "backslashreplace")
         with contextlib.suppress(OSError):
             while data:
                 data = data[os.write(self._screen, data) :]

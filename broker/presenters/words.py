@@ -1,29 +1,52 @@
-"""What a person types at the terminal presenter, and what it means.
+"""What the person at the terminal presenter reads when something ends, and what a typed answer means.
 
-Answers are read against what is drawn (`answer_to`, `decision_on`); a line that begins with a colon is a command
-to the broker (`command`) and answers nothing.
+Answers are read against what is drawn (`answer_to`, `decision_on`).  What begins with a colon is read by `commands`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
 import attrs
 
+from broker.presenters.keyboard import CLOSE, LITERAL
 from protocols.companion.capabilities import Interaction
 from protocols.companion.pairing import Scope
 from protocols.json_values import JSONObject
-from protocols.presenter.messages import Action, ConfirmPairing, List, Present, Setting, User
+from protocols.presenter.messages import ConfirmPairing, Present
+from protocols.text import neutralize
 
-CLOSE = "x"
-END_OF_TEXT = "."
+NOT_SENT = "What you had typed has not been sent:"
 
-HELP = (
-    ":pending  :clients  :revoke CLIENT  :access on|off  :hide  :show  :pause  :resume  :help",
-    ":character ID  :motion less|full",
-    "Whatever asks for an answer is shown by itself.",
-)
+_ENDS: Mapping[str, str] = {
+    "access_disabled": "programs have no access any more",
+    "answered": "it has been answered",
+    "cancelled": "its program has gone",
+    "cancelled_by_client": "its program has taken it back",
+    "deadline": "its time is over",
+    "denied": "it has been denied",
+    "dismissed_by_user": "it has been closed",
+    "expired": "its time is over",
+    "finished": "it is done",
+    "hidden_by_user": "the companion has been hidden",
+    "key_revoked": "its program's pairing has been ended",
+    "muted_by_user": "its program has been muted",
+    "paused_by_user": "all programs have been paused",
+    "presented": "it has been shown",
+    "presenter_lost": "it was not on the screen for too long",
+    "queue_evicted": "others needed its place",
+    "render_failed": "it was not drawn in time",
+    "runtime_restarted": "the broker has started again",
+    "scope_revoked": "its program may not do this any more",
+    "set_aside": "others wait, so it makes room and comes back in its turn",
+}
+_REJECTIONS: Mapping[str, str] = {
+    "not_armed": "That was too quick to count. Please answer again.",
+    "not_saved": "It could not be saved, so nothing has been answered. Please answer again.",
+    "not_presented": "It was not on the screen. Please look again and answer.",
+    "stale": "It has changed. Please look again and answer.",
+    "invalid": "That is no answer to it. Please answer again.",
+}
 
 
 class Unreadable(Exception):
@@ -43,32 +66,25 @@ class Decided:
     scopes: tuple[Scope, ...] = ()
 
 
-Command: TypeAlias = User | List
-_ACTIONS: Mapping[str, Action] = {
-    "hide": "hide",
-    "show": "show",
-    "pause": "pause",
-    "resume": "resume",
-    "access on": "enable_access",
-    "access off": "disable_access",
-}
-_MOTION = {"motion less": True, "motion full": False}
+def end_of(reason: str) -> str:
+    """Why something has left the screen, as half a sentence."""
+    return _ENDS.get(reason) or f"it has been withdrawn ({neutralize(reason, multiline=False)})"
+
+
+def rejection(reason: str | None) -> str:
+    """Why an answer was not accepted, and that another one may be given."""
+    return _REJECTIONS.get(reason or "", "It was not accepted. Please answer again.")
 
 
 def answer_to(shown: Present, text: str) -> JSONObject | Closed | None:
-    """What the line answers; None for an empty line, which answers nothing.  Raises Unreadable."""
-    if not text.strip():
+    """What was typed answers; None for nothing, which answers nothing.  Raises Unreadable."""
+    if not text:
         return None
     if text.strip() == CLOSE:
         return Closed()
-    if shown.interaction is Interaction.CHOICE:
-        return {"selectedId": _option(shown, text.strip())}
-    return {"text": _within(shown, text.removeprefix("\\"))}
-
-
-def text_of(shown: Present, lines: list[str]) -> JSONObject:
-    """The answer that several lines make.  Raises Unreadable."""
-    return {"text": _within(shown, "\n".join(lines))}
+    if shown.interaction is Interaction.TEXT:
+        return {"text": _text(shown, text)}
+    return {"selectedId": _option(shown, text.strip())} if text.strip() else None
 
 
 def decision_on(shown: ConfirmPairing, text: str) -> Decided | None:
@@ -87,29 +103,6 @@ def decision_on(shown: ConfirmPairing, text: str) -> Decided | None:
     return Decided(True, tuple(scope for scope in shown.scopes if scope in granted))
 
 
-def command(text: str) -> Command | None:
-    """The command after the colon, None for help."""
-    words = text.removeprefix(":").split()
-    joined = " ".join(words)
-    if joined in _ACTIONS:
-        return User(action=_ACTIONS[joined])
-    if joined in ("pending", "clients"):
-        return List(what="pending" if joined == "pending" else "clients")
-    if len(words) == 2 and words[0] == "revoke" and len(words[1]) <= 128:
-        return User(action="revoke", client_id=words[1])
-    setting = _setting(words)
-    return None if setting is None else User(action="set", setting=setting)
-
-
-def _setting(words: list[str]) -> Setting | None:
-    """What the words set, if they set anything; a character goes by its id."""
-    if (joined := " ".join(words)) in _MOTION:
-        return Setting(reduced_motion=_MOTION[joined])
-    if len(words) == 2 and words[0] == "character" and len(words[1]) <= 128:
-        return Setting(character=words[1])
-    return None
-
-
 def _option(shown: Present, text: str) -> str:
     options = shown.options or ()
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:3]) <= len(options) and len(text) < 3):
@@ -117,10 +110,9 @@ def _option(shown: Present, text: str) -> str:
     return options[int(text) - 1].id
 
 
-def _within(shown: Present, text: str) -> str:
-    longest = 0 if shown.input is None else shown.input.max_length
-    if not text:
-        raise Unreadable("There is nothing in it.")
-    if len(text) > longest:
-        raise Unreadable(f"That has {len(text)} characters; {longest} are possible. Please type it again.")
-    return text
+def _text(shown: Present, text: str) -> str:
+    if shown.input is not None and shown.input.multiline:
+        text = text.removesuffix("\n")  # the Enter that ended the last line
+    if not text.strip(f"{LITERAL} \n\t"):
+        raise Unreadable("There is nothing in it, so nothing has been sent.")
+    return text.removeprefix(LITERAL)

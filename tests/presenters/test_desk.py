@@ -2,149 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 import pytest
 
-from broker.presenters.desk import Desk
-from broker.presenters.keyboard import Line
-from protocols.companion.capabilities import Interaction, Kind
-from protocols.presenter import picture
-from protocols.presenter.client import PresenterClient, Pushed, Replied
-from protocols.presenter.engine import PresenterEngine
+from broker.presenters.keyboard import Form, ManyLines, TooLong
+from protocols.presenter.client import Replied
 from protocols.presenter.messages import (
     COMMITTED,
-    Answer,
-    ConfirmPairing,
-    Deferred,
+    Attention,
     Dismiss,
     Dismissed,
-    Input,
-    List,
-    Option,
     PairingDecision,
-    Present,
     Presented,
-    Setting,
     Settings,
-    Source,
-    User,
     rejected,
     too_late,
 )
-from protocols.session import Deliver
-from tests.protocols.presenter.test_client import READY
-
-M = TypeVar("M", Present, ConfirmPairing)
-
-
-def whole(shown: M) -> M:
-    """The message with the digest that the broker gives it."""
-    if isinstance(shown, Present):
-        return attrs.evolve(shown, digest=picture.digest(picture.of_present(shown)))
-    return attrs.evolve(shown, digest=picture.digest(picture.of_confirmation(shown)))
-
-
-def question(id: str, title: str = "Read file?", **changes: Any) -> Present:
-    shown = Present(
-        request_id=id,
-        revision=2,
-        digest="",
-        kind=Kind.INTERACTION,
-        interaction=Interaction.CHOICE,
-        source=Source(label="Agent"),
-        capability="interaction.choose",
-        character="aion",
-        style="default",
-        title=title,
-        options=(Option(id="yes", label="Allow"), Option(id="no", label="Deny")),
-        deadline_at="",
-        remaining_ms=60_000,
-        queued=0,
-    )
-    return whole(attrs.evolve(shown, **changes))
-
-
-def text_question(id: str, *, multiline: bool = False) -> Present:
-    limits = Input(placeholder="", multiline=multiline, max_length=10)
-    return question(id, interaction=Interaction.TEXT, options=None, input=limits)
-
-
-NOTICE = question("n1", kind=Kind.NOTICE, interaction=Interaction.NONE, options=None, text="Hello.")
-PAIRING = whole(
-    ConfirmPairing(
-        pairing_id="p1",
-        digest="",
-        client_name="Agent",
-        name_in_use=False,
-        scopes=("discover", "interact"),
-        verification_code="012345",
-        retention_hours=24,
-        expires_at="",
-    )
+from tests.support.table import (
+    NOTICE,
+    PAIRING,
+    Table,
+    answered,
+    deferred,
+    presented,
+    question,
+    text_question,
 )
-
-
-class Table:
-    """A desk with a broker before it and a person behind it."""
-
-    def __init__(self) -> None:
-        self.client = PresenterClient()
-        self.engine = PresenterEngine()
-        self.drawn: list[str] = []
-        self.asked = 0
-        self.desk = Desk(self.client, self.drawn.extend, self._ask, lambda: 80)
-        self.client.notify(READY)
-        assert self.reported() == [READY]
-
-    def _ask(self) -> None:
-        self.asked += 1
-
-    def show(self, *pushed: Pushed | Replied) -> list[Any]:
-        """What the presenter reports on these messages."""
-        for message in pushed:
-            self.desk.receive(message)
-        return self.reported()
-
-    def type(self, text: str, *, age: float = 0.25) -> list[Any]:
-        """What the presenter sends when a line is typed that began so many seconds ago."""
-        self.desk.line(Line(text, 100.0 - age), 100.0)
-        return self.reported()
-
-    def reported(self) -> list[Any]:
-        self.engine.receive(self.client.data_to_send())
-        found = []
-        while isinstance(output := self.engine.next_output(), Deliver):
-            found.append(output.message)
-        return found
-
-    def text(self) -> str:
-        drawn, self.drawn[:] = "\n".join(self.drawn), []
-        return drawn
 
 
 @pytest.fixture
 def table() -> Table:
     return Table()
-
-
-def presented(shown: Present) -> Presented:
-    return Presented(request_id=shown.request_id, revision=shown.revision, digest=shown.digest)
-
-
-def answered(shown: Present, selected: str, age: int = 250) -> Answer:
-    return Answer(
-        request_id=shown.request_id,
-        revision=shown.revision,
-        digest=shown.digest,
-        input_started_ms=age,
-        result={"selectedId": selected},
-    )
-
-
-def deferred(shown: Present) -> Deferred:
-    return Deferred(request_id=shown.request_id, revision=shown.revision, why="space")
 
 
 # -- answering ---------------------------------------------------------------------------------------------
@@ -153,8 +43,10 @@ def deferred(shown: Present) -> Deferred:
 def test_what_is_drawn_is_reported_and_then_asked_for(table: Table) -> None:
     shown = question("r1")
     assert table.show(shown) == [presented(shown)]
-    assert "Read file?" in table.text()
-    assert table.asked == 1
+    drawn = table.text()
+    assert "Read file?" in drawn
+    assert "until (2030-01-02T12:34:56.000Z)" in drawn
+    assert table.forms == [Form()]
 
 
 def test_a_number_is_the_options_id_with_the_age_of_its_first_key(table: Table) -> None:
@@ -188,12 +80,13 @@ def test_a_second_line_before_the_reply_answers_nothing(table: Table) -> None:
     assert table.show(Replied(1, COMMITTED)) == [presented(second)]
 
 
+@pytest.mark.requirement("G14")
 def test_too_late_is_shown_to_the_person(table: Table) -> None:
     table.show(question("r1"))
     table.type("1")
     table.text()
     table.show(Replied(1, too_late("cancelled", "cancelled_by_client")))
-    assert "Too late" in table.text()
+    assert "Too late, that had ended before: its program has taken it back." in table.text()
     assert table.type("1") == []
 
 
@@ -207,7 +100,8 @@ def test_what_was_rejected_is_drawn_and_asked_again(table: Table, reason: Any) -
     drawn = table.text()
     assert "again" in drawn
     assert "Read file?" in drawn
-    assert table.asked == 2
+    assert table.forms == [Form(), Form()]
+    assert table.begun == ""
     assert table.type("1") == [answered(shown, "yes")]
 
 
@@ -216,7 +110,7 @@ def test_what_was_rejected_is_drawn_and_asked_again(table: Table, reason: Any) -
 
 @pytest.mark.parametrize(
     ("typed", "text"),
-    [("Rex", "Rex"), (" Rex ", " Rex "), ("\\x", "x"), ("\\\\x", "\\x"), (":hide", ":hide"), ("X", "X")],
+    [("Rex", "Rex"), (" Rex ", " Rex "), ("\\x", "x"), ("\\\\x", "\\x"), ("\\:hide", ":hide"), ("X", "X")],
 )
 def test_a_text_is_passed_on_unchanged(table: Table, typed: str, text: str) -> None:
     table.show(text_question("r1"))
@@ -225,28 +119,89 @@ def test_a_text_is_passed_on_unchanged(table: Table, typed: str, text: str) -> N
 
 
 @pytest.mark.requirement("G03")
-@pytest.mark.parametrize("typed", ["", " ", "\\", "12345678901"])
-def test_a_text_that_does_not_fit_is_not_sent(table: Table, typed: str) -> None:
-    table.show(text_question("r1"))
-    table.text()
+def test_a_text_is_limited_at_the_keyboard_and_the_limit_is_shown(table: Table) -> None:
+    table.show(text_question("r1"), text_question("r2", multiline=True))
+    assert table.forms == [Form(10, text=True)]
+    assert "Up to 10 characters" in table.text()
+    table.desk.typed(TooLong(10), table.now)
+    assert "At most 10 characters" in table.text()
+    table.type("x")
+    table.show(Replied(1, COMMITTED))
+    assert table.forms[-1] == Form(10, text=True, multiline=True)
+
+
+@pytest.mark.parametrize("typed", ["", " ", "\\", "\\ ", "\t"])
+@pytest.mark.parametrize("multiline", [True, False])
+def test_an_empty_text_is_not_sent(table: Table, typed: str, multiline: bool) -> None:
+    table.show(text_question("r1", multiline=multiline))
     assert table.type(typed) == []
-    assert ("10 are possible" in table.text()) == (len(typed) > 10)
 
 
-def test_a_longer_text_ends_with_a_dot_and_is_as_old_as_its_first_line(table: Table) -> None:
+def test_a_longer_text_does_not_end_with_the_enter_of_its_last_line(table: Table) -> None:
     table.show(text_question("r1", multiline=True))
-    assert table.type("one", age=9) == []
-    assert table.type("") == []
-    assert table.type("x") == []
-    [answer] = table.type(".")
+    [answer] = table.type("one\n\nx\n", age=9)
     assert answer.result == {"text": "one\n\nx"}
     assert answer.input_started_ms == 9_000
 
 
-def test_a_longer_text_may_be_closed_before_it_begins(table: Table) -> None:
-    table.show(text_question("r1", multiline=True))
-    assert table.type("") == []
+@pytest.mark.parametrize("multiline", [True, False])
+def test_a_text_question_is_closed_by_x_alone(table: Table, multiline: bool) -> None:
+    table.show(text_question("r1", multiline=multiline))
     assert [type(one) for one in table.type("x")] == [Dismissed]
+
+
+@pytest.mark.requirement("G13")
+def test_many_lines_at_once_answer_nothing_and_that_is_told(table: Table) -> None:
+    table.show(text_question("r1"))
+    table.desk.typed(ManyLines(), table.now)
+    assert table.reported() == []
+    assert "none of them was taken" in table.text()
+
+
+@pytest.mark.requirement("G14")
+def test_a_text_that_comes_too_late_is_given_back(table: Table) -> None:
+    table.show(text_question("r1"))
+    table.type("Rex")
+    table.show(Dismiss(request_id="r1", reason="deadline"))
+    table.text()
+    table.show(Replied(1, too_late("expired", "deadline")))
+    assert "its time is over.\nWhat you had typed has not been sent:\n  | Rex" in table.text()
+
+
+@pytest.mark.parametrize("reason", ["not_saved", "not_armed"])
+def test_a_text_that_was_rejected_stands_when_it_is_asked_again(table: Table, reason: Any) -> None:
+    shown = text_question("r1", multiline=True)
+    table.show(shown)
+    table.type("Rex\nMia")
+    assert table.show(Replied(1, rejected(reason))) == [presented(shown)]
+    assert table.begun == "Rex\nMia"
+    assert table.text().endswith("still stands:\n  | Rex\n  | Mia")
+
+
+@pytest.mark.parametrize("ends", [[Dismiss(request_id="r1", reason="deadline")], [PAIRING]])
+def test_a_text_that_was_begun_is_given_back_when_its_question_goes(table: Table, ends: list[Any]) -> None:
+    table.show(text_question("r1"))
+    table.begun = "Re\u202ex"
+    table.show(*ends)
+    assert "What you had typed has not been sent:\n  | Re<U+202E>x" in table.text()
+
+
+def test_a_line_that_nothing_waits_for_is_given_back(table: Table) -> None:
+    assert table.type("Rex") == []
+    assert "has not been sent:\n  | Rex" in table.text()
+
+
+def test_whoever_types_attends_to_the_question(table: Table) -> None:
+    table.show(text_question("r1"), question("r2"))
+    for typing in (False, True, True):
+        table.desk.attend(typing=typing)
+    assert table.reported() == [Attention(request_id="r1", held=True)]
+    table.type("x")
+    table.desk.attend(typing=False)
+    assert table.reported() == [Attention(request_id="r1", held=False)]
+    table.show(Replied(1, COMMITTED))
+    table.desk.attend(typing=True)
+    assert table.reported() == [Attention(request_id="r2", held=True)]
 
 
 # -- one at a time -----------------------------------------------------------------------------------------
@@ -255,10 +210,9 @@ def test_a_longer_text_may_be_closed_before_it_begins(table: Table) -> None:
 def test_others_are_deferred_counted_and_shown_in_turn(table: Table) -> None:
     first, second, third = question("r1"), question("r2"), question("r3")
     assert table.show(first, second, third) == [presented(first), deferred(second), deferred(third)]
-    table.text()
+    assert "2 wait until this is answered." in table.text()
     table.type("1")
     assert table.show(Replied(1, COMMITTED)) == [presented(second)]
-    assert "Others that wait: 1" in table.text()
 
 
 def test_a_notice_waits_while_a_question_is_open(table: Table) -> None:
@@ -271,7 +225,7 @@ def test_a_notice_waits_while_a_question_is_open(table: Table) -> None:
 def test_a_notice_asks_for_nothing_and_keeps_nothing_waiting(table: Table) -> None:
     shown = question("r1")
     assert table.show(NOTICE, shown) == [presented(NOTICE), presented(shown)]
-    assert table.asked == 1
+    assert table.forms == [Form()]
 
 
 def test_what_is_withdrawn_is_said_and_makes_room(table: Table) -> None:
@@ -279,7 +233,7 @@ def test_what_is_withdrawn_is_said_and_makes_room(table: Table) -> None:
     table.show(first, second)
     table.text()
     assert table.show(Dismiss(request_id="r1", reason="cancelled_by_client")) == [presented(second)]
-    assert "withdrawn (cancelled_by_client)" in table.text()
+    assert "The question is gone: its program has taken it back." in table.text()
     assert table.type("1") == [answered(second, "yes")]
 
 
@@ -290,11 +244,31 @@ def test_what_is_withdrawn_while_it_waits_is_never_shown(table: Table) -> None:
     assert table.show(Replied(1, COMMITTED)) == []
 
 
+def test_what_is_set_aside_for_others_comes_back(table: Table) -> None:
+    first, second = question("r1"), question("r2")
+    table.show(first, second)
+    assert table.show(Dismiss(request_id="r1", reason="set_aside")) == [presented(second)]
+    assert "others wait, so it makes room and comes back in its turn" in table.text()
+    assert table.show(first) == [deferred(first)]
+    table.type("1")
+    assert table.show(Replied(1, COMMITTED)) == [presented(first)]
+
+
+@pytest.mark.parametrize("reason", ["deadline", "muted_by_user", "key_revoked", "\x1b[2J\u202e"])
+def test_why_a_question_has_gone_is_said_in_words(table: Table, reason: str) -> None:
+    table.show(question("r1"))
+    table.text()
+    table.show(Dismiss(request_id="r1", reason=reason))
+    said = table.text()
+    assert said.startswith("The question is gone: ")
+    assert said.isprintable()
+
+
 def test_what_is_presented_again_is_drawn_again(table: Table) -> None:
     shown = question("r1")
     table.show(shown)
     assert table.show(shown) == [presented(shown)]
-    assert table.asked == 2
+    assert table.text().count("Read file?") == 2
 
 
 # -- pairing -----------------------------------------------------------------------------------------------
@@ -343,37 +317,41 @@ def test_a_pairing_whose_asker_has_gone_is_withdrawn(table: Table) -> None:
     assert table.type("approve 012345") == []
 
 
-# -- commands ----------------------------------------------------------------------------------------------
+# -- settings ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("typed", "sent"),
-    [
-        (":hide", User(action="hide")),
-        (":access on", User(action="enable_access")),
-        (":access off", User(action="disable_access")),
-        (":revoke c1", User(action="revoke", client_id="c1")),
-        (":character momo", User(action="set", setting=Setting(character="momo"))),
-        (":motion less", User(action="set", setting=Setting(reduced_motion=True))),
-        (":motion full", User(action="set", setting=Setting(reduced_motion=False))),
-        (":clients", List(what="clients")),
-    ],
+SETTINGS = Settings(
+    visible=True, paused=False, access_enabled=False, language="en", reduced_motion=False, sound=False
 )
-def test_the_person_may_command_at_any_time(table: Table, typed: str, sent: object) -> None:
-    assert table.type(typed) == [sent]
-    table.show(question("r1"))
-    assert table.type(typed) == [sent]
-
-
-def test_what_is_no_command_is_helped(table: Table) -> None:
-    assert table.type(":revoke") == []
-    assert ":revoke CLIENT" in table.text()
-    assert table.type("hello") == []
 
 
 def test_the_settings_are_said_once(table: Table) -> None:
-    settings = Settings(
-        visible=True, paused=False, access_enabled=False, language="en", reduced_motion=False, sound=False
-    )
-    table.show(settings, settings)
-    assert table.text().count("access for programs is off") == 1
+    table.show(SETTINGS, SETTINGS)
+    assert table.text().count("shown, access for programs is off") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"visible": False}, "The companion is hidden"),
+        ({"paused": True}, "The companion is paused"),
+        ({"sound": True}, "Sound is on"),
+        ({"reduced_motion": True}, "motion is reduced"),
+    ],
+)
+def test_a_setting_that_changes_is_said(table: Table, change: dict[str, Any], said: str) -> None:
+    table.show(SETTINGS)
+    table.text()
+    table.show(attrs.evolve(SETTINGS, **change))
+    assert said in table.text()
+
+
+def test_a_question_makes_a_sound_where_the_person_wants_one(table: Table) -> None:
+    table.show(SETTINGS, question("r1"))
+    assert table.rung == 0
+    table.show(attrs.evolve(SETTINGS, sound=True))
+    table.type("1")
+    table.show(Replied(1, COMMITTED), NOTICE)
+    assert table.rung == 0
+    table.show(question("r2"))
+    assert table.rung == 1

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.presenters.drawing import pairing_lines, request_lines, wrapped
-from broker.presenters.keyboard import columns_of
+from broker.presenters.characters import Characters, Paper, columns_of
+from broker.presenters.drawing import bubble_lines, pairing_lines, question_lines
 from protocols.companion.capabilities import Interaction, Kind, Tone
 from protocols.presenter.messages import ConfirmPairing, Input, Option, Present, Source
 
@@ -48,9 +48,9 @@ PAIRING = ConfirmPairing(
 
 
 def test_a_request_shows_all_that_the_digest_covers() -> None:
-    drawn = "\n".join(request_lines(PRESENT, 80, waiting=2))
+    drawn = "\n".join(question_lines(PRESENT, Paper(), "12:34:56"))
     for part in (
-        "interaction, warning, 25% done",
+        "interaction, warning: [#####...............] 25% done",
         "| My Agent",
         "| /usr/bin/agent (process 7)",
         "| Read file?",
@@ -58,8 +58,7 @@ def test_a_request_shows_all_that_the_digest_covers() -> None:
         "| small print",
         "1) Allow",
         "2) Deny",
-        "58 s",
-        "Others that wait: 3",
+        "until 12:34:56",
     ):
         assert part in drawn
     assert "secret-id" not in drawn
@@ -68,14 +67,14 @@ def test_a_request_shows_all_that_the_digest_covers() -> None:
 def test_a_text_question_shows_what_it_takes() -> None:
     limits = Input(placeholder="Rex", multiline=False, max_length=40)
     asked = attrs.evolve(PRESENT, interaction=Interaction.TEXT, options=None, input=limits)
-    drawn = "\n".join(request_lines(asked, 80, waiting=0))
+    drawn = "\n".join(question_lines(asked, Paper(), ""))
     assert "Up to 40 characters" in drawn
     assert "For example:\n  | Rex" in drawn
 
 
 @pytest.mark.requirement("CP-5.6", "CP-4.10")
 def test_a_pairing_shows_who_what_the_code_and_the_retention() -> None:
-    drawn = "\n".join(pairing_lines(PAIRING, 80))
+    drawn = "\n".join(pairing_lines(PAIRING, Paper()))
     for part in (
         "| My Agent",
         "paired already",
@@ -91,30 +90,48 @@ def test_a_pairing_shows_who_what_the_code_and_the_retention() -> None:
 
 
 def test_an_unknown_program_is_said_to_be_unknown() -> None:
-    drawn = "\n".join(pairing_lines(attrs.evolve(PAIRING, program=None, pid=None), 80))
+    drawn = "\n".join(pairing_lines(attrs.evolve(PAIRING, program=None, pid=None), Paper()))
     assert "an unknown program" in drawn
 
 
 @pytest.mark.requirement("CP-4.4", "G08")
-def test_a_client_text_cannot_look_like_the_presenters_own_lines() -> None:
-    forged = "x" * 74 + "From:" + " " * 69 + "\nFrom:\n  | System\n1) Allow"
-    own = set(request_lines(attrs.evolve(PRESENT, text=None), 80, waiting=0))
-    for line in request_lines(attrs.evolve(PRESENT, text=forged), 80, waiting=0):
+@pytest.mark.parametrize("filling", ["x" * 74, "猫" * 37, "\u202e" * 9])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_a_client_text_cannot_look_like_the_presenters_own_lines(filling: str, encoding: str) -> None:
+    paper = Paper(80, Characters(encoding))
+    forged = filling + "From:" + " " * 69 + "\nFrom:\n  | System\n1) Allow"
+    own = set(question_lines(attrs.evolve(PRESENT, text=None), paper, ""))
+    for line in question_lines(attrs.evolve(PRESENT, text=forged), paper, ""):
         assert line in own or line.startswith("  | ")
 
 
 @pytest.mark.requirement("G08", "CP-6.3")
-@given(st.text(max_size=80), st.integers(20, 120))
-def test_no_line_is_wider_than_the_screen_or_holds_a_control_character(text: str, width: int) -> None:
+@given(st.text(max_size=80), st.integers(20, 120), st.sampled_from(["utf-8", "ascii"]))
+def test_no_line_is_wider_than_the_screen_or_holds_what_it_cannot_show(
+    text: str, width: int, encoding: str
+) -> None:
+    paper = Paper(width, Characters(encoding))
     source = Source(label=text, program=text)
     shown = attrs.evolve(PRESENT, title=text, text=text, source=source, options=(Option(id="a", label=text),))
-    for line in [*request_lines(shown, width, 0), *pairing_lines(attrs.evolve(PAIRING, purpose=text), width)]:
-        assert "\x1b" not in line
-        assert "\n" not in line
+    dancing = attrs.evolve(shown, kind=Kind.ANIMATION, expression=text, character=text)
+    for line in [
+        *question_lines(shown, paper, ""),
+        *bubble_lines(dancing, 1, paper),
+        *pairing_lines(attrs.evolve(PAIRING, purpose=text), paper),
+    ]:
+        assert paper.characters.shown(line) == line
         if line.startswith("  | "):
             assert sum(map(columns_of, line)) <= max(width, 20 + 4)
 
 
-@given(st.text(st.characters(categories=["L", "N", "Zs"]), max_size=60), st.integers(2, 30))
-def test_wrapping_loses_nothing(text: str, width: int) -> None:
-    assert "".join(wrapped(text, width)) == text
+def test_the_presenters_own_lines_are_ascii_and_fit_a_small_screen() -> None:
+    limits = Input(placeholder="", multiline=True, max_length=4_000)
+    writing = attrs.evolve(PRESENT, interaction=Interaction.TEXT, options=None, input=limits)
+    for line in [
+        *question_lines(PRESENT, Paper(), "12:34:56"),
+        *question_lines(writing, Paper(), "12:34:56"),
+        *bubble_lines(attrs.evolve(PRESENT, kind=Kind.PROGRESS, fraction=None), 123, Paper()),
+        *pairing_lines(PAIRING, Paper()),
+    ]:
+        assert line.isascii()
+        assert len(line) <= 80

@@ -31,7 +31,7 @@ from protocols.presenter.messages import (
     Update,
 )
 from protocols.session import Deliver, Send
-from tests.presenters.test_desk import PAIRING, question, text_question
+from tests.support.table import PAIRING, question, text_question
 
 SCRIPTED = Path(__file__).parents[2] / "fixtures" / "presenters" / "scripted.py"
 SECONDS = 10.0

@@ -1,12 +1,8 @@
-"""The terminal presenter as a process at a pseudo terminal, with the broker's engine at the other end.
-
-A person's hand is played by writing keys to the terminal; the mark "> " says when keys count.
-"""
+"""The terminal presenter as a process: what it draws at a real terminal, and what a person's keys become."""
 
 from __future__ import annotations
 
 import os
-import pty
 import select
 import signal
 import socket
@@ -14,120 +10,21 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TypeVar
 
 import attrs
 import pytest
 
-from protocols.presenter.engine import PresenterEngine
 from protocols.presenter.messages import (
     COMMITTED,
     Answer,
     Dismiss,
     Dismissed,
     PairingDecision,
-    Ping,
-    Pong,
     Presented,
-    Ready,
     too_late,
 )
-from protocols.session import Deliver, Send
-from tests.presenters.test_desk import PAIRING, question
-
-ROOT = Path(__file__).parents[2]
-SECONDS = 10.0
-M = TypeVar("M")
-
-
-class Seat:
-    """A terminal with a person before it, the presenter in it, and the broker behind it."""
-
-    def __init__(self, *arguments: str) -> None:
-        self.engine = PresenterEngine()
-        self.screen = ""
-        self.raw = b""
-        self._number = 0
-        self.master, slave = pty.openpty()
-        self.before = termios.tcgetattr(slave)
-        self.slave = slave
-        self.broker, theirs = socket.socketpair()
-        with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "broker.presenters.terminal", *arguments],
-                cwd=ROOT,
-                stdin=slave,
-                stdout=slave,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                env={**os.environ, "COMPANION_PRESENTER_FD": str(theirs.fileno())},
-                start_new_session=True,
-            )
-        ready = self.wait_for(Ready)
-        assert ready.person
-
-    def close(self) -> None:
-        self.broker.close()
-        self.process.kill()
-        self.process.wait()
-        os.close(self.master)
-        os.close(self.slave)
-
-    def push(self, message: object) -> None:
-        self.engine.push(message)
-        self._flush()
-
-    def reply(self, body: object) -> None:
-        self.engine.reply(self._number, body)
-        self._flush()
-
-    def _flush(self) -> None:
-        while isinstance(output := self.engine.take_output(), Send):
-            self.broker.sendall(output.data)
-
-    def wait_for(self, kind: type[M]) -> M:
-        """The next message of this kind; nothing else may come before it."""
-        until = time.monotonic() + SECONDS
-        while True:
-            output = self.engine.next_output()
-            if isinstance(output, Deliver):
-                assert isinstance(output.message, kind), output.message
-                self._number = output.number
-                return output.message
-            self._read(until)
-
-    def see(self, text: str) -> str:
-        """Wait until this is on the screen; everything up to it, which is then gone."""
-        until = time.monotonic() + SECONDS
-        while text not in self.screen:
-            self._read(until)
-        seen, self.screen = self.screen.split(text, 1)
-        return seen
-
-    def type(self, keys: str) -> None:
-        os.write(self.master, keys.encode())
-
-    def _read(self, until: float) -> None:
-        broker, left = self.broker.fileno(), max(0.0, until - time.monotonic())
-        ready, _, _ = select.select([broker, self.master], [], [], left)
-        assert ready, f"nothing came; on the screen: {self.screen}"
-        if broker in ready:
-            data = self.broker.recv(65536)
-            assert data, "the presenter has gone"
-            self.engine.receive(data)
-        if self.master in ready:
-            data = os.read(self.master, 65536)
-            self.raw += data
-            self.screen += data.decode()
-
-
-@pytest.fixture
-def seat() -> Iterator[Seat]:
-    seat = Seat("--stdio")
-    yield seat
-    seat.close()
+from tests.support.seat import ROOT, SECONDS, Seat
+from tests.support.table import PAIRING, question
 
 
 def test_a_person_answers_by_number(seat: Seat) -> None:
@@ -140,7 +37,7 @@ def test_a_person_answers_by_number(seat: Seat) -> None:
     assert (answer.result, answer.digest) == ({"selectedId": "no"}, shown.digest)
     assert 0 <= answer.input_started_ms < SECONDS * 1000
     seat.reply(COMMITTED)
-    seat.see("Done.")
+    seat.see("Your answer has been taken.")
 
 
 @pytest.mark.requirement("G13", "CP-3.5")
@@ -204,10 +101,9 @@ def test_a_withdrawn_prompt_takes_no_answer(seat: Seat) -> None:
     seat.see("> ")
     seat.type("1")
     seat.push(Dismiss(request_id="r1", reason="deadline"))
-    seat.see("withdrawn (deadline)")
+    seat.see("The question is gone: its time is over")
     seat.type("\r")
-    seat.push(Ping())
-    seat.wait_for(Pong)
+    assert seat.is_silent()
 
 
 @pytest.mark.requirement("G08", "CP-6.3")
