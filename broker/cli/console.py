@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import attrs
 import click
 
-from broker.cli.charset import ascii_json, encoding_of, visible
+from broker.charset import ascii_json, encoding_of, visible
 from broker.cli.outcome import CommandFailed, Failure, failure
 from protocols.json_values import JSON
 from protocols.strict_json import encode

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import attrs
 
+from broker.charset import visible
 from protocols.text import neutralize
 
 
@@ -25,16 +26,7 @@ class Characters:
     def shown(self, text: str, *, multiline: bool = False) -> str:
         """The text as it may be drawn; LF stays only where `multiline` is true."""
         safe = neutralize(text, multiline=multiline)
-        if self._has(safe):
-            return safe
-        return "".join(char if self._has(char) else f"<U+{ord(char):04X}>" for char in safe)
-
-    def _has(self, text: str) -> bool:
-        try:
-            text.encode(self.encoding)
-        except UnicodeEncodeError:
-            return False
-        return True
+        return visible(safe, self.encoding).decode(self.encoding)
 
 
 @attrs.frozen

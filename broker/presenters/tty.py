@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import locale
 import os
 import select
 import sys
 import termios
 from collections.abc import Iterator
 
+from broker.charset import encoding_of, visible
 from broker.presenters.characters import Characters
 
 _INPUT, _LOCAL, _CHARACTERS = 0, 3, 6  # places in what tcgetattr gives
@@ -24,7 +24,7 @@ class Tty:
 
     def __init__(self, keys: int, screen: int) -> None:
         self.keys = keys
-        self.characters = Characters(locale.getencoding())
+        self.characters = Characters(encoding_of(sys.stdout))
         self._screen = screen
 
     def read(self) -> bytes | None:
@@ -41,7 +41,7 @@ class Tty:
 
     def write(self, text: str) -> None:
         """Put text on the screen at once; a terminal that has gone takes nothing."""
-        data = text.encode(self.characters.encoding, "backslashreplace")
+        data = visible(text, self.characters.encoding)
         with contextlib.suppress(OSError):
             while data:
                 data = data[os.write(self._screen, data) :]

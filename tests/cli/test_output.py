@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from broker.cli.charset import ascii_json, encoding_of, visible
+from broker.charset import ascii_json, encoding_of, visible
 from tests.cli.conftest import COMMAND, CommandLine
 from tests.cli.person import Person
 
