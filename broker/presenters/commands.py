@@ -29,7 +29,8 @@ HELP = (
     "  :revoke CLIENT         ends its pairing, deletes what it has sent",
     "  :narrow CLIENT SCOPE.. leaves it only these scopes",
     "  :access on|off         programs may connect, or not",
-    "  :set NAME VALUE        character, language; sound or reducedMotion: on|off",
+    "  :character ID          who is on the screen",
+    "  :motion less|full  :sound on|off  :language TAG",
     "  :clear records         deletes what has ended, of every program",
 )
 
@@ -81,9 +82,13 @@ _PLAIN: Mapping[str, Command] = {
     "clients": List(what="clients"),
     "access on": User(action="enable_access"),
     "access off": User(action="disable_access"),
+    "sound on": User(action="set", setting=Setting(sound=True)),
+    "sound off": User(action="set", setting=Setting(sound=False)),
+    "motion less": User(action="set", setting=Setting(reduced_motion=True)),
+    "motion full": User(action="set", setting=Setting(reduced_motion=False)),
     "clear records": User(action="clear_records"),
 }
-_SWITCH = {"on": True, "off": False}
+_LONGEST_ID = 128
 _LONGEST_MINUTES = 525_600
 
 
@@ -142,25 +147,25 @@ def _narrow(words: list[str]) -> Command:
     return OnClient(named, "narrow", f"keeps {', '.join(scopes)}", scopes=scopes)
 
 
-def _set(words: list[str]) -> Command:
-    name, value = words if len(words) == 2 else ("", "")
+def _character(words: list[str]) -> Command:
+    return _set("Type :character and its id.", lambda: Setting(character=_one(words)))
+
+
+def _language(words: list[str]) -> Command:
+    return _set("Type :language and its tag, en for example.", lambda: Setting(language=_one(words)))
+
+
+def _one(words: list[str]) -> str:
+    if len(words) != 1 or len(words[0]) > _LONGEST_ID:
+        raise InvalidValue("", "not one word")
+    return words[0]
+
+
+def _set(instead: str, setting: Callable[[], Setting]) -> Command:
     try:
-        match name:
-            case "sound" if value in _SWITCH:
-                setting = Setting(sound=_SWITCH[value])
-            case "reducedMotion" if value in _SWITCH:
-                setting = Setting(reduced_motion=_SWITCH[value])
-            case "character":
-                setting = Setting(character=value)
-            case "language":
-                setting = Setting(language=value)
-            case _:
-                raise Unreadable(
-                    "Type :set and one of: character ID, language TAG, sound on|off, reducedMotion on|off."
-                )
-    except InvalidValue as error:
-        raise Unreadable(f"That is not possible: {error.reason}.") from None
-    return User(action="set", setting=setting)
+        return User(action="set", setting=setting())
+    except InvalidValue:
+        raise Unreadable(instead) from None
 
 
 _WITH_WORDS: Mapping[str, Callable[[list[str]], Command]] = {
@@ -169,7 +174,8 @@ _WITH_WORDS: Mapping[str, Callable[[list[str]], Command]] = {
     "unmute": _unmute,
     "revoke": _revoke,
     "narrow": _narrow,
-    "set": _set,
+    "character": _character,
+    "language": _language,
 }
 
 
