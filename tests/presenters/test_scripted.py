@@ -18,20 +18,23 @@ from typing import Any
 import attrs
 import pytest
 
+from protocols.companion.capabilities import Kind
 from protocols.presenter.engine import PresenterEngine
 from protocols.presenter.messages import (
     Answer,
     Dismiss,
     Dismissed,
+    Finished,
     PairingDecision,
     Ping,
     Pong,
     Presented,
     Ready,
     Update,
+    rejected,
 )
 from protocols.session import Deliver, Send
-from tests.support.table import PAIRING, question, text_question
+from tests.support.table import PAIRING, bubble, presented, progress, question, text_question, updated
 
 SCRIPTED = Path(__file__).parents[2] / "fixtures" / "presenters" / "scripted.py"
 SECONDS = 10.0
@@ -44,9 +47,13 @@ class Stand:
     def __init__(self, broker: socket.socket) -> None:
         self._broker = broker
         self._engine = PresenterEngine()
+        self._number = 0
 
     def push(self, message: object) -> None:
         self._engine.push(message)
+        self._flush()
+
+    def _flush(self) -> None:
         while isinstance(output := self._engine.take_output(), Send):
             self._broker.sendall(output.data)
 
@@ -59,7 +66,13 @@ class Stand:
             data = self._broker.recv(65536)
             assert data, "the presenter has gone"
             self._engine.receive(data)
+        self._number = output.number
         return output.message
+
+    def reply(self, body: object) -> None:
+        """Answer the last message."""
+        self._engine.reply(self._number, body)
+        self._flush()
 
     def says_no_more(self) -> bool:
         """Whether nothing but the answer to a ping comes, long after an answer would have."""
@@ -179,6 +192,52 @@ def test_an_update_is_reported_and_answered_in_its_own_revision() -> None:
         assert stand.next().revision == 3
         assert stand.next().revision == 3
         assert stand.says_no_more()
+
+
+@pytest.mark.requirement("CP-3.6")
+def test_an_animation_is_finished_without_a_rule() -> None:
+    with following({}) as stand:
+        stand.push(shown := bubble("a1", Kind.ANIMATION, title=None, expression="happy"))
+        assert stand.next() == presented(shown)
+        assert stand.next() == Finished(request_id="a1")
+
+
+def test_an_animation_that_a_rule_ignores_is_not_finished() -> None:
+    with following({"prompts": [{"do": "ignore"}]}) as stand:
+        stand.push(bubble("a1", Kind.ANIMATION, title=None, expression="happy"))
+        stand.next()
+        assert stand.says_no_more()
+
+
+def test_a_progress_is_closed_however_often_it_changes() -> None:
+    with following({"prompts": [{"do": "dismiss"}]}) as stand:
+        stand.push(shown := progress("g1", 0.0))
+        while isinstance(said := stand.next(), Presented):
+            stand.push(shown := updated(shown, fraction=shown.revision % 100 / 100))
+        assert isinstance(said, Dismissed)
+
+
+@pytest.mark.requirement("G13")
+def test_what_was_too_early_for_the_broker_is_done_again() -> None:
+    with following({"prompts": [{"do": "choose", "option": "no"}]}) as stand:
+        stand.push(question("r1"))
+        stand.next()
+        assert isinstance(stand.next(), Answer)
+        stand.reply(rejected("not_armed"))
+        assert isinstance(stand.next(), Answer)
+        stand.reply(rejected("stale"))
+        assert stand.says_no_more()
+
+
+def test_what_is_set_aside_and_comes_back_has_used_its_rule_once() -> None:
+    with following({"prompts": [{"do": "dismiss", "times": 1, "after_ms": 200}]}) as stand:
+        stand.push(question("r1"))
+        stand.next()
+        stand.push(Dismiss(request_id="r1", reason="set_aside"))
+        assert stand.says_no_more()
+        stand.push(question("r1"))
+        assert isinstance(stand.next(), Presented)
+        assert isinstance(stand.next(), Dismissed)
 
 
 def test_the_script_may_be_a_file(tmp_path: Path) -> None:
