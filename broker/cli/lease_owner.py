@@ -10,7 +10,7 @@ from broker.cli.command import ID, JsonCommand
 from broker.cli.console import Console, pass_console
 from broker.cli.control import control
 from broker.cli.outcome import Exit, Failure, failure
-from broker.client.blocking.control import ControlConnection
+from broker.cli.pages import asker, whole_list
 from protocols.control.leases import (
     LeaseList,
     ListedLease,
@@ -22,7 +22,6 @@ from protocols.control.leases import (
     QuitEnded,
     Reason,
 )
-from protocols.json_values import JSON
 
 
 @click.command(name="list", cls=JsonCommand)
@@ -30,8 +29,8 @@ from protocols.json_values import JSON
 def list_leases(console: Console) -> None:
     """List the leases that are active, in grace, or over and not ended."""
     with control() as connection:
-        found, raw = _all_leases(connection)
-    console.result({"leases": raw, "nextCursor": None}, (_line(one) for one in found))
+        pages, raw = whole_list(asker(connection, "leases.list", ListLeases, LeaseList), "leases")
+    console.result(raw, (_line(one) for page in pages for one in page.leases))
 
 
 @click.command(cls=JsonCommand)
@@ -86,22 +85,6 @@ def _end_quit(console: Console, method: str, params: QuitDone | QuitAbandoned) -
         answer = connection.call(method, params)
     assert isinstance(answer.result, QuitEnded)
     console.result(answer.raw, [f"the ticket for {answer.result.app_key} is void"])
-
-
-def _all_leases(connection: ControlConnection) -> tuple[list[ListedLease], list[JSON]]:
-    """Every page, typed and as it stood on the wire."""
-    found: list[ListedLease] = []
-    raw: list[JSON] = []
-    cursor = None
-    while True:
-        answer = connection.call("leases.list", ListLeases(cursor=cursor))
-        page = answer.result
-        assert isinstance(page, LeaseList)
-        found += page.leases
-        if isinstance(answer.raw, dict) and isinstance(listed := answer.raw["leases"], list):
-            raw += listed
-        if (cursor := page.next_cursor) is None:
-            return found, raw
 
 
 def _line(one: ListedLease) -> str:
