@@ -201,12 +201,14 @@ def _of_lease(error: LeaseRefused) -> Failure:
 def _of_call(error: CallFailed) -> Failure:
     known = {code.value for code in ErrorCode}
     exit_code = CODES[ErrorCode(error.code)].exit if error.code in known else Exit.FAILED
+    details = {name: value for name, value in error.details.items() if name != "request"}
     return Failure(
         exit=exit_code,
         code=error.code,
         message=_told(error),
         retryable=error.retryable,
-        details=error.details,
+        details=details,
+        request=error.details.get("request"),
     )
 
 

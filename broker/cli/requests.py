@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from broker.cli.command import ID, JsonGroup, Seconds
 from broker.cli.console import Console, pass_console
 from broker.cli.ends import check_end, create_request, news, snapshot_lines, until_end
-from broker.cli.outcome import CommandFailed, failure, invalid
+from broker.cli.files import read_json
+from broker.cli.outcome import CommandFailed, failure
 from broker.cli.profiles import paired, profile_option
+from broker.cli.update import update
 from broker.client.blocking.stream import Deadline
 from broker.client.plan import Result
 from protocols.companion.messages import CreateRequest, Snapshot
 from protocols.companion.states import is_terminal
-from protocols.errors import InvalidValue
-from protocols.strict_json import decode
 from protocols.structure import structure
-
-_LARGEST_FILE = 1_048_576
 
 
 @click.group(cls=JsonGroup)
 def requests() -> None:
     """Make requests and follow them."""
+
+
+requests.add_command(update)
 
 
 @requests.command()
@@ -37,7 +36,7 @@ def create(console: Console, source: str, profile: str | None) -> None:
     Exit code 0 says that it was accepted, nothing more.  Without an idempotencyKey in the file one is made, so that
     the call can be repeated without asking the person twice.
     """
-    request = _read_request(source)
+    request = structure(CreateRequest, read_json(source))
     with paired(profile) as client:
         result = create_request(client, request)
     console.result(result.raw, snapshot_lines(result.value))
@@ -93,26 +92,6 @@ def wait(
             result = news(client, request_id, after_revision, deadline)
     is_news = after_revision is not None and result.value.revision > after_revision
     _end_wait(console, result, is_news=is_news)
-
-
-# -- create --------------------------------------------------------------------------------------------------------
-
-
-def _read_request(source: str) -> CreateRequest:
-    """The file as a message; raises CommandFailed, ParseError or InvalidValue (all of them exit 2)."""
-    if source == "-" and sys.stdin is None:
-        raise invalid("stdin is closed", field="--file")
-    try:
-        with click.open_file(source, "rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
-    except OSError as error:
-        raise invalid(f"the file cannot be read ({error.strerror})", field="--file") from None
-    if len(content) > _LARGEST_FILE:
-        raise invalid("the file is too long", field="--file", limit=_LARGEST_FILE)
-    document = decode(content)
-    if document.flaw is not None:
-        raise InvalidValue(document.flaw.dotted, document.flaw.reason)
-    return structure(CreateRequest, document.value)
 
 
 # -- wait ----------------------------------------------------------------------------------------------------------
