@@ -23,7 +23,7 @@ from protocols.errors import FrameTooLong, InvalidValue
 from protocols.framing import FrameSplitter, frame
 from protocols.json_values import JSON, JSONObject
 from protocols.jsonrpc_session import Method
-from protocols.strict_json import decode
+from protocols.strict_json import Document, decode
 from protocols.structure import structure, unstructure
 
 RECEIVE_LIMIT = 1_048_576
@@ -110,10 +110,15 @@ class JsonRpcClient:
     def next_event(self) -> Event | None:
         """The next answer or failure; None until more bytes are there.  Raises TheirError."""
         while (line := self._frames.next_frame()) is not None:
-            reply = jsonrpc.parse_reply(decode(line))
+            document = decode(line)
+            reply = jsonrpc.parse_reply(document)
             if reply is not None:
                 return self._read(reply)
+            self.on_other(document)
         return None
+
+    def on_other(self, document: Document) -> None:
+        """A message that is no reply: dropped, since this side serves no calls.  Others may raise TheirError."""
 
     def _read(self, reply: jsonrpc.Reply | jsonrpc.ErrorReply) -> Event:
         if isinstance(reply, jsonrpc.ErrorReply):

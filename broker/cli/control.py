@@ -57,3 +57,7 @@ def _lines(found: StatusResult) -> Iterator[str]:
     counts = ", ".join(f"{name} {count}" for name, count in found.connections.items())
     yield f"connections: {counts or 'none'}"
     yield f"{found.open_requests} open requests, {found.leases} leases"
+    for pack in found.character_packs.skipped:
+        yield f"character pack {pack.name} was skipped: {pack.reason}"
+    if found.records_lost_at is not None:
+        yield f"records from before {found.records_lost_at} are lost"

@@ -2,7 +2,8 @@
 
 Where the key will be kept is settled before the person is asked, since it is handed over only once, and recorded in
 the profile.  A keychain that was asked for, or that the profile has used before, is never replaced by a file; `auto`
-takes the file only where no keychain works, and says so.
+takes the file only where no keychain works, and says so.  The client whose profile is replaced is revoked once the
+new key is kept and has proved good.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from broker.cli.command import ProfileName, Text, TextCommand
 from broker.cli.console import Console, pass_console
 from broker.cli.outcome import CommandFailed, failure, not_allowed
 from broker.cli.profiles import PROGRAM
+from broker.cli.scopes import Scopes
 from broker.client.blocking.companion import CompanionConnection
+from broker.client.blocking.control import ControlConnection
 from broker.client.calls import LONGEST_WAIT_MS, published_wait_limit
-from broker.client.errors import CallFailed
+from broker.client.errors import CallFailed, ClientError
 from broker.client.replies import REPLY_SECONDS
 from broker.credentials import (
     Credential,
@@ -27,7 +30,6 @@ from broker.credentials import (
     KeyNotKept,
     Profile,
     Store,
-    list_profiles,
     read_profile,
     write_credential,
 )
@@ -45,6 +47,7 @@ from protocols.companion.pairing import (
     PairingWait,
     Scope,
 )
+from protocols.control.clients import RevokeClient
 
 KeyStore: TypeAlias = Literal["auto", "keychain", "file"]
 
@@ -58,20 +61,6 @@ class Paired:
     scopes: tuple[str, ...]
     credential_profile: str
     store: Store
-
-
-class Scopes(click.ParamType[tuple[Scope, ...]]):
-    """Scopes with commas between them."""
-
-    name = "scopes"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Scope, ...]:
-        named = [word.strip() for word in str(value).split(",")]
-        if not set(named) <= set(SCOPES):
-            self.fail(f"each must be one of {', '.join(SCOPES)}", param, ctx)
-        return tuple(scope for scope in SCOPES if scope in named)
 
 
 @click.command(cls=TextCommand)
@@ -108,19 +97,33 @@ def pair(
 ) -> None:
     """Ask the person for access as NAME and keep the key under a credential profile.
 
-    The person compares the code that is printed here with the one in the presenter, and may grant fewer scopes. A
-    name that begins with a dash goes last, behind --.
+    The person compares the code that is printed here with the one in the presenter, and may grant fewer scopes. Over
+    an existing profile the client that it was of is revoked once the new key is kept. A name that begins with a dash
+    goes last, behind --.
 
     \b
     companion pair Walker --scopes notify,interact --credential-profile walker
     """
     paths = find_paths()
-    store = _prepare(console, paths.credentials, profile, key_store)
+    before = _prepare(paths.credentials, profile)
+    store = _choose_store(console, before, key_store)
     with CompanionConnection.open(paths.companion_socket, PROGRAM) as connection:
         asked = _ask(console, connection, PairingRequest(client_name=name, scopes=scopes, purpose=purpose))
         granted = _granted(_decision(connection, asked.pairing_id), store)
-        kept = _keep(console, paths.credentials, profile, granted, key_store)
+        try:
+            kept = _keep(
+                console,
+                paths.credentials,
+                profile,
+                granted,
+                may_be_a_file=key_store == "auto" and before is None,
+            )
+        except CredentialError:
+            _revoke(console, paths.control_socket, granted.client_id)
+            raise
         identity = connection.authenticate(Claim(kept.client_id, kept.key))
+    if before is not None and before.client_id != kept.client_id:
+        _revoke(console, paths.control_socket, before.client_id)
     result = Paired(
         client_id=identity.client_id,
         label=identity.label,
@@ -131,21 +134,17 @@ def pair(
     console.result(result, _lines(result))
 
 
-def _prepare(console: Console, folder: Path, profile: str, key_store: KeyStore) -> Store:
-    """Find out what would be in the way before the person is asked, and where the key will be kept."""
+def _prepare(folder: Path, profile: str) -> Profile | None:
+    """Find out what would be in the way before the person is asked; gives the profile that is replaced.
+
+    One that cannot be read is replaced as well.
+    """
     try:
         make_private_directory(folder)
     except NotPrivate as error:
         raise not_allowed(f"the folder of credentials {error}") from None
     except OSError as error:
         raise not_allowed(f"the folder of credentials cannot be made ({error.strerror})") from None
-    if profile in list_profiles(folder):
-        console.note(f"profile {profile} will be replaced; its old client stays paired until it is revoked")
-    return _choose_store(console, _before(folder, profile), key_store)
-
-
-def _before(folder: Path, profile: str) -> Profile | None:
-    """What is replaced; a profile that cannot be read is replaced as well."""
     try:
         return read_profile(folder, profile)
     except CredentialError:
@@ -169,18 +168,30 @@ def _choose_store(console: Console, before: Profile | None, key_store: KeyStore)
 
 
 def _keep(
-    console: Console, folder: Path, profile: str, granted: Credential, key_store: KeyStore
+    console: Console, folder: Path, profile: str, granted: Credential, *, may_be_a_file: bool
 ) -> Credential:
     """Keep the key; gives the credential as it is kept."""
     try:
         write_credential(folder, profile, granted)
-    except KeyNotKept as error:  # it worked a minute ago
-        if key_store != "auto" or _before(folder, profile) is not None:
+    except KeyNotKept as error:  # the keychain worked a minute ago
+        if not may_be_a_file:
             raise
         console.note(f"{error}; it is kept in a private file")
         granted = attrs.evolve(granted, store="file")
         write_credential(folder, profile, granted)
     return granted
+
+
+def _revoke(console: Console, path: Path, client_id: str) -> None:
+    """Take the rights of a client away whose key nobody has any more; what stays in the way is told."""
+    try:
+        with ControlConnection.open(path) as connection:
+            connection.call("clients.revoke", RevokeClient(client_id=client_id))
+    except CallFailed as error:
+        if error.code != "NOT_FOUND":
+            console.note(f"client {client_id} stays paired: {error.message}")
+    except ClientError as error:
+        console.note(f"client {client_id} stays paired: {error}")
 
 
 def _ask(console: Console, connection: CompanionConnection, request: PairingRequest) -> PairingRequested:

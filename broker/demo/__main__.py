@@ -16,9 +16,8 @@ from broker.client.blocking.control import ControlConnection
 from broker.client.blocking.stream import Deadline
 from broker.demo.stage import APP_KEY, Stage, StageFailed, running, scripted_presenter, stage
 from broker.demo.transcript import ToldStream, say, say_heading
-from protocols.control.engine import METHODS
+from protocols.control.client import ControlClient
 from protocols.control.leases import LeaseList, ListLeases, MayClose, MayCloseResult, QuitDone, Reason
-from protocols.jsonrpc_client import JsonRpcClient
 
 _PERSON_SECONDS = 600.0
 _LEASE_SECONDS = 20.0
@@ -72,7 +71,7 @@ class _Owner:
 
     def _aloud(self) -> ControlConnection:
         stream = _OwnerStream.connect(self._stage.control_socket, Deadline.after(_LEASE_SECONDS))
-        return ControlConnection(stream, JsonRpcClient(METHODS))
+        return ControlConnection(stream, ControlClient())
 
 
 def main() -> int:

@@ -44,9 +44,7 @@ class RpcConnection:
             self._flush(deadline)
             if event is not None:
                 return event
-            if self._ended:
-                raise ConnectionLost("the broker closed the connection")
-            self._feed(self._stream.receive(deadline))
+            self._receive(deadline)
 
     def close(self) -> None:
         """End the connection."""
@@ -56,7 +54,11 @@ class RpcConnection:
         with contextlib.suppress(ConnectionLost):  # reading comes to the end too, after what was said last
             self._stream.send(self._engine.take_output(), deadline)
 
-    def _feed(self, data: bytes) -> None:
+    def _receive(self, deadline: Deadline) -> None:
+        """Read on; raises ConnectionLost at the end of the stream."""
+        if self._ended:
+            raise ConnectionLost("the broker closed the connection")
+        data = self._stream.receive(deadline)
         if data:
             self._engine.receive(data)
         else:
