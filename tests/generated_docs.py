@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from broker.cli.help_topics import rows_of
+from broker.cli.outcome import MEANINGS, Exit
 from handlers.policy import Limits
 from protocols.companion.capabilities import CapabilityDescription
 from protocols.companion.catalog import CATALOG
@@ -96,12 +98,25 @@ def _reasons() -> str:
     )
 
 
+def _exit_codes() -> str:
+    rows = [
+        [
+            str(int(exit)),
+            MEANINGS[exit],
+            ", ".join(f"{row.code}{' (retryable)' if row.retryable else ''}" for row in rows_of(exit)),
+        ]
+        for exit in Exit
+    ]
+    return _table(("exit", "means", "codes"), rows)
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "errors": _errors,
     "capabilities": _capabilities,
     "limits": _limits,
     "states": _states,
     "reasons": _reasons,
+    "exit_codes": _exit_codes,
 }
 
 

@@ -12,8 +12,6 @@ from broker.cli.ends import snapshot_lines
 from broker.cli.files import read_json
 from broker.cli.outcome import invalid
 from broker.cli.profiles import paired, profile_option
-from broker.client.plan import Call, repeated
-from protocols.companion.messages import Snapshot, UpdateRequest
 from protocols.errors import ParseError
 from protocols.json_values import JSON, JSONObject
 from protocols.strict_json import decode
@@ -93,10 +91,8 @@ def update(
     companion requests update ID --expected-revision 3 --set finished=true
     """
     params = _params(source, fields, texts)
-    change = UpdateRequest(request_id=request_id, expected_revision=revision, params=params)
     with paired(profile) as client:
-        call = Call("requests.update", change, Snapshot)
-        result = client.run(repeated(call, client.calls.clock, client.calls.patience))
+        result = client.run(client.calls.update(request_id, revision, params))
     console.result(result.raw, snapshot_lines(result.value))
 
 

@@ -12,7 +12,7 @@ import pytest
 from broker.cli.command import JsonGroup
 from broker.cli.help_topics import rows_of
 from broker.cli.main import companion as root
-from broker.cli.outcome import MEANINGS, Exit
+from broker.cli.outcome import Exit
 from tests.cli.conftest import CommandLine
 from tests.cli.test_failures import commands
 
@@ -29,21 +29,6 @@ def command_at(path: tuple[str, ...]) -> click.Command:
         assert found is not None
         command = found
     return command
-
-
-def exit_code_table() -> str:
-    """The table of the page, from the code's own."""
-    rows = [
-        (
-            str(int(exit)),
-            MEANINGS[exit],
-            ", ".join(f"{row.code}{' (retryable)' if row.retryable else ''}" for row in rows_of(exit)),
-        )
-        for exit in Exit
-    ]
-    return "\n".join(
-        f"| {' | '.join(cells)} |" for cells in (("exit", "means", "codes"), ("---",) * 3, *rows)
-    )
 
 
 @pytest.mark.requirement("CP-6.1")
@@ -73,11 +58,6 @@ def test_the_page_lists_exactly_the_commands_there_are() -> None:
     rows = re.findall(r"^\| `companion ([^`]*)`", PAGE.read_text(), re.MULTILINE)
     listed = {tuple(word for word in re.split(r" (?=[A-Z-])", row)[0].split()) for row in rows}
     assert listed == {path for path in PATHS if path and not isinstance(command_at(path), click.Group)}
-
-
-@pytest.mark.requirement("CP-6.5", "CP-6.6", "CP-6.7")
-def test_the_page_has_the_table_of_the_code() -> None:
-    assert exit_code_table() in PAGE.read_text()
 
 
 @pytest.mark.requirement("CP-6.5", "CP-6.6", "CP-6.7")
