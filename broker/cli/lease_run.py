@@ -21,9 +21,9 @@ from broker.cli.child import Child
 from broker.cli.command import ID, JsonCommand, Text
 from broker.cli.console import Console, pass_console
 from broker.cli.outcome import CommandFailed, Failure, failure
-from broker.client.blocking.keeper import Hold, LeaseKeeper
-from broker.client.blocking.lease import ANSWER_SECONDS, Holder
+from broker.client.blocking.keeper import BlockingKeeper
 from broker.client.errors import LeaseRefused, NotConnected
+from broker.client.keeping import ANSWER_SECONDS, Hold, HolderIdentity
 from broker.paths import find_paths
 from protocols.json_values import JSON
 from protocols.lease.codes import Code
@@ -73,7 +73,9 @@ def run(
 
 def run_with_leases(wanted: Run, path: Path, console: Console) -> int:
     """Run the command with leases over the socket at `path`; gives the command's exit status."""
-    keeper = LeaseKeeper(path, _holder(wanted), wanted.app_keys, wanted.seconds, console.note)
+    keeper = BlockingKeeper(path, _holder(wanted), console.note)
+    for app_key in wanted.app_keys:
+        keeper.hold(Hold(app_key, wanted.seconds))
     keeper.settle(ANSWER_SECONDS)
     try:
         _tell_what_is_missing(keeper, wanted, console)
@@ -86,14 +88,14 @@ def run_with_leases(wanted: Run, path: Path, console: Console) -> int:
     return status
 
 
-def _holder(wanted: Run) -> Holder:
+def _holder(wanted: Run) -> HolderIdentity:
     """A holder id that stands for this run alone, so that two runs of one command are two holders."""
     name = wanted.why or f"lease run: {Path(wanted.command[0]).name}"
     printable = name.encode("utf-8", "replace").decode("utf-8")[:128]
-    return Holder(f"lease-run-{os.getpid()}-{os.urandom(8).hex()}", printable, os.getpid())
+    return HolderIdentity(f"lease-run-{os.getpid()}-{os.urandom(8).hex()}", printable, os.getpid())
 
 
-def _tell_what_is_missing(keeper: LeaseKeeper, wanted: Run, console: Console) -> None:
+def _tell_what_is_missing(keeper: BlockingKeeper, wanted: Run, console: Console) -> None:
     """Say which apps are not protected; raises the first failure when leases are required."""
     if keeper.failure is not None:
         if wanted.required:
@@ -109,7 +111,7 @@ def _tell_what_is_missing(keeper: LeaseKeeper, wanted: Run, console: Console) ->
             console.note(f"companion: running without a lease on {hold.app_key}: {refused}")
 
 
-def _run(command: Sequence[str], keeper: LeaseKeeper, console: Console) -> int:
+def _run(command: Sequence[str], keeper: BlockingKeeper, console: Console) -> int:
     stdout = sys.stderr if console.json else None  # stdout is for one JSON value
     try:
         child = Child(command, stdout)
@@ -123,12 +125,12 @@ def _run(command: Sequence[str], keeper: LeaseKeeper, console: Console) -> int:
     return status
 
 
-def _wait(child: Child, keeper: LeaseKeeper) -> None:
+def _wait(child: Child, keeper: BlockingKeeper) -> None:
     """Until something happens or is due."""
     poll = select.poll()
     poll.register(child, select.POLLIN)
-    if keeper.stream is not None:
-        poll.register(keeper.stream, select.POLLIN)
+    if keeper.channel is not None:
+        poll.register(keeper.channel, select.POLLIN)
     seconds = keeper.wake_at - time.monotonic()
     poll.poll(None if seconds == float("inf") else max(0.0, seconds * 1000))
 
@@ -140,7 +142,7 @@ def _not_started(error: OSError) -> Failure:
     return failure("COMMAND_NOT_FOUND" if missing else "COMMAND_NOT_RUN", message)
 
 
-def _code(hold: Hold, keeper: LeaseKeeper) -> str:
+def _code(hold: Hold, keeper: BlockingKeeper) -> str:
     """How an app's lease stood when the command ended: `accepted`, the code of a refusal, or NOT_CONNECTED."""
     if keeper.failure is not None:
         return keeper.failure.code if isinstance(keeper.failure, LeaseRefused) else "NOT_CONNECTED"

@@ -15,14 +15,18 @@ from broker.client.lazy import lazily
 
 if TYPE_CHECKING:
     from broker.client.blocking.client import Companion, Progress
+    from broker.client.blocking.holder import Holder, lease
     from broker.client.errors import (
         CallFailed,
         ClientError,
         ConnectionLost,
+        LeaseRefused,
         NotConnected,
         ProtocolBroken,
         TimedOut,
     )
+    from broker.client.keeping import Allow, CloseCheck, Extend
+    from broker.client.leases import Lease
     from broker.client.outcomes import (
         Cancelled,
         Dismissed,
@@ -40,18 +44,24 @@ if TYPE_CHECKING:
     from protocols.companion.states import State
 
 __all__ = [
+    "Allow",
     "CallFailed",
     "Cancelled",
     "ClientError",
+    "CloseCheck",
     "Companion",
     "ConnectionLost",
     "Credential",
     "CredentialError",
     "Dismissed",
     "Expired",
+    "Extend",
     "Failed",
     "Hidden",
+    "Holder",
     "Implementation",
+    "Lease",
+    "LeaseRefused",
     "Muted",
     "NotCompleted",
     "NotConnected",
@@ -62,9 +72,13 @@ __all__ = [
     "State",
     "TimedOut",
     "Unavailable",
+    "lease",
 ]
 
-_ERRORS = ("CallFailed", "ClientError", "ConnectionLost", "NotConnected", "ProtocolBroken", "TimedOut")
+_ERRORS = (
+    *("CallFailed", "ClientError", "ConnectionLost", "LeaseRefused", "NotConnected", "ProtocolBroken"),
+    "TimedOut",
+)
 _OUTCOMES = (
     *("Cancelled", "Dismissed", "Expired", "Failed", "Hidden", "Muted", "NotCompleted", "Paused"),
     "Unavailable",
@@ -76,6 +90,9 @@ __getattr__ = lazily(
         **dict.fromkeys(("Companion", "Progress"), "broker.client.blocking.client"),
         **dict.fromkeys(_ERRORS, "broker.client.errors"),
         **dict.fromkeys(_OUTCOMES, "broker.client.outcomes"),
+        **dict.fromkeys(("Holder", "lease"), "broker.client.blocking.holder"),
+        **dict.fromkeys(("Allow", "CloseCheck", "Extend"), "broker.client.keeping"),
+        "Lease": "broker.client.leases",
         "Credential": "protocols.companion.client",
         "CredentialError": "broker.credentials",
         "Implementation": "protocols.companion.messages",

@@ -9,10 +9,11 @@ import os
 import sys
 
 from broker.client.blocking.companion import CompanionConnection
-from broker.client.blocking.lease import Holder, LeaseConnection, new_request_id
+from broker.client.blocking.lease import LeaseConnection
 from broker.client.blocking.stream import Deadline
 from broker.client.calls import new_idempotency_key
 from broker.client.errors import CallFailed
+from broker.client.keeping import HolderIdentity, new_request_id
 from broker.demo.transcript import ToldStream, say, say_heading
 from broker.paths import find_paths
 from protocols.companion.client import CompanionClient, Credential
@@ -92,7 +93,7 @@ def _ask(companion: CompanionConnection) -> None:
         snapshot = waited.request
 
 
-_HOLDER = Holder(f"demo-{os.getpid()}-{new_request_id()}", NAME, os.getpid())
+_HOLDER = HolderIdentity(f"demo-{os.getpid()}-{new_request_id()}", NAME, os.getpid())
 
 
 def _hold(lease: LeaseConnection, app_key: str) -> None:

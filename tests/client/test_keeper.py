@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from broker.client.blocking import keeper as module
-from broker.client.blocking.keeper import LeaseKeeper
-from broker.client.blocking.lease import Holder
+from broker.client import keeping as module
+from broker.client.blocking.keeper import BlockingKeeper
 from broker.client.errors import LeaseRefused, NotConnected
+from broker.client.keeping import Hold, HolderIdentity
 from tests.client.scripted_server import Part, Peer, serving
 
-HOLDER = Holder("h1", "test", 1)
+HOLDER = HolderIdentity("h1", "test", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -24,17 +24,21 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_PAUSE_SECONDS", 0.02)
 
 
-def keeper_at(path: Path, *apps: str, seconds: int | None = 1, notes: list[str] | None = None) -> LeaseKeeper:
-    said = [] if notes is None else notes
-    return LeaseKeeper(path, HOLDER, apps or ("app",), seconds, said.append)
+def keeper_at(
+    path: Path, *apps: str, seconds: int | None = 1, notes: list[str] | None = None
+) -> BlockingKeeper:
+    keeper = BlockingKeeper(path, HOLDER, ([] if notes is None else notes).append)
+    for app in apps or ("app",):
+        keeper.hold(Hold(app, seconds))
+    return keeper
 
 
-def keep(keeper: LeaseKeeper, until: Callable[[], bool]) -> None:
+def keep(keeper: BlockingKeeper, until: Callable[[], bool]) -> None:
     """The owner's loop, for five seconds at most."""
     end = time.monotonic() + 5
     while not until():
         assert time.monotonic() < end, "it never came"
-        readable = [] if keeper.stream is None else [keeper.stream]
+        readable = [] if keeper.channel is None else [keeper.channel]
         select.select(readable, [], [], min(0.02, max(0.0, keeper.wake_at - time.monotonic())))
         keeper.step()
 
@@ -140,6 +144,7 @@ def test_a_renewal_that_came_too_late_becomes_a_new_lease(folder: Path) -> None:
         refuse(peer, message, "request_expired")
         said.append(message := peer.read())
         peer.grant(message)
+        stays(peer)
 
     with serving(folder / "s", part), keeper_at(folder / "s") as keeper:
         keep(keeper, lambda: len(said) == 4 and keeper.holds[0].asked is None)
@@ -152,6 +157,7 @@ def test_a_refused_app_does_not_keep_the_other_from_its_lease(folder: Path) -> N
         peer.ready()
         refuse(peer, peer.read(), "unknown_app")
         peer.grant(peer.read())
+        stays(peer)
 
     with serving(folder / "s", part), keeper_at(folder / "s", "one", "two") as keeper:
         keeper.settle(5)
@@ -165,6 +171,7 @@ def test_a_conflict_is_tried_again(folder: Path) -> None:
         peer.ready()
         refuse(peer, peer.read(), "lease_conflict")
         peer.grant(peer.read())
+        stays(peer)
 
     with serving(folder / "s", part), keeper_at(folder / "s") as keeper:
         keep(keeper, lambda: keeper.holds[0].held)
@@ -193,7 +200,7 @@ def test_a_broker_that_falls_silent_is_taken_for_gone(folder: Path, monkeypatch:
         while peer.read():
             pass
 
-    with serving(folder / "s", silent, grants(said, 1)), keeper_at(folder / "s") as keeper:
+    with serving(folder / "s", silent, grants(said, 1, then=stays)), keeper_at(folder / "s") as keeper:
         keep(keeper, lambda: keeper.holds[0].held)
     assert actions(said) == ["session.hello", "lease.begin"]
 
@@ -202,8 +209,9 @@ def test_without_a_broker_it_says_so_and_tries_again(folder: Path) -> None:
     with keeper_at(folder / "s") as keeper:
         keeper.settle(5)
         assert isinstance(keeper.failure, NotConnected)
-        with serving(folder / "s", grants([], 1)):
+        with serving(folder / "s", grants([], 1, then=stays)):
             keep(keeper, lambda: keeper.holds[0].held)
+            keeper.close()
 
 
 def test_a_refused_handshake_is_told(folder: Path) -> None:

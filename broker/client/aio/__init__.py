@@ -8,13 +8,16 @@ from broker.client.lazy import lazily
 
 if TYPE_CHECKING:
     from broker.client.aio.client import Companion, Progress
+    from broker.client.aio.holder import Holder, lease
 
-__all__ = ["Companion", "Progress"]
+__all__ = ["Companion", "Holder", "Progress", "lease"]
 
 __getattr__ = lazily(
     __name__,
     {
         "Companion": "broker.client.aio.client",
+        "Holder": "broker.client.aio.holder",
         "Progress": "broker.client.aio.client",
+        "lease": "broker.client.aio.holder",
     },
 )

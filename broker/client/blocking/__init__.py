@@ -11,13 +11,16 @@ from broker.client.lazy import lazily
 
 if TYPE_CHECKING:
     from broker.client.blocking.client import Companion, Progress
+    from broker.client.blocking.holder import Holder, lease
 
-__all__ = ["Companion", "Progress"]
+__all__ = ["Companion", "Holder", "Progress", "lease"]
 
 __getattr__ = lazily(
     __name__,
     {
         "Companion": "broker.client.blocking.client",
+        "Holder": "broker.client.blocking.holder",
         "Progress": "broker.client.blocking.client",
+        "lease": "broker.client.blocking.holder",
     },
 )

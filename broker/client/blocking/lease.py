@@ -5,42 +5,15 @@ Pushes that arrive while an answer is awaited are kept for `next_close_check`.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from pathlib import Path
 
-import attrs
-
 from broker.client.blocking.stream import Deadline, Stream
-from broker.client.errors import ConnectionLost, LeaseRefused, ProtocolBroken, TimedOut
-from protocols.errors import TheirError
+from broker.client.errors import ConnectionLost, LeaseRefused, TimedOut
+from broker.client.keeping import ANSWER_SECONDS, HolderIdentity, new_request_id, read_message
 from protocols.lease.client import LeaseClient
 from protocols.lease.codes import Code
 from protocols.lease.messages import CanCloseRequest, Ready, Response, ServerMessage, SessionError
-
-ANSWER_SECONDS = 5.0
-
-
-@attrs.frozen
-class Holder:
-    """Who holds: an id that stands for one process, the name that the owner is shown, and the process."""
-
-    id: str
-    client_name: str
-    pid: int
-
-
-def new_request_id() -> str:
-    """An id that was not used before (lease.md, requestId)."""
-    return f"req_{os.urandom(12).hex()}"
-
-
-def read_message(client: LeaseClient) -> ServerMessage | None:
-    """The engine's next message; raises ProtocolBroken for what no server may send."""
-    try:
-        return client.next_message()
-    except TheirError as error:
-        raise ProtocolBroken(f"the broker broke the lease protocol ({type(error).__name__})") from None
 
 
 class LeaseConnection:
@@ -52,7 +25,7 @@ class LeaseConnection:
         self._pushed: deque[CanCloseRequest] = deque()
 
     @classmethod
-    def open(cls, path: Path, holder: Holder, timeout: float = ANSWER_SECONDS) -> LeaseConnection:
+    def open(cls, path: Path, holder: HolderIdentity, timeout: float = ANSWER_SECONDS) -> LeaseConnection:
         """Connect and shake hands; raises LeaseRefused for a session.error."""
         deadline = Deadline.after(timeout)
         connection = cls(Stream.connect(path, deadline), LeaseClient(holder.id))
@@ -63,7 +36,7 @@ class LeaseConnection:
             raise
         return connection
 
-    def shake_hands(self, holder: Holder, deadline: Deadline) -> None:
+    def shake_hands(self, holder: HolderIdentity, deadline: Deadline) -> None:
         """Say hello and wait for ready, as `open` does; raises LeaseRefused for a session.error."""
         self._send(self._client.hello(holder.client_name, holder.pid), deadline)
         while self._client.ready is None:
