@@ -175,7 +175,9 @@ def _told_usage(error: click.UsageError) -> str:
         case click.exceptions.NoArgsIsHelpError():
             return "a command is missing"
         case click.NoSuchOption():
-            return f"{error.format_message()} A value that begins with a dash goes behind --."
+            told = error.format_message()
+            end = "" if told.endswith(("?", ".")) else "."
+            return f"{told}{end} A value that begins with a dash goes behind --."
     return error.format_message()
 
 
