@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import pty
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,18 +31,40 @@ class Hands:
     def __init__(self, master: int) -> None:
         self._master = master
         self.screen = ""
+        self.all = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def see(self, text: str) -> str:
         """Wait until this is on the screen; everything up to it, which is then gone."""
         until = time.monotonic() + SECONDS
         while text not in self.screen:
-            assert select.select([self._master], [], [], max(0.0, until - time.monotonic()))[0], self.screen
-            self.screen += os.read(self._master, 65536).decode()
+            self._wait(until)
         seen, self.screen = self.screen.split(text, 1)
         return seen
 
+    def see_number(self, kind: str) -> str:
+        """Wait until something of this kind is on the screen; its number."""
+        self.see(f"{kind} ")
+        return self.see(",")
+
     def type(self, keys: str) -> None:
-        os.write(self._master, keys.encode())
+        """Press these keys, as many at a time as the terminal takes."""
+        left = keys.encode()
+        until = time.monotonic() + SECONDS
+        while left:
+            if self._wait(until, writing=True):
+                left = left[os.write(self._master, left[:1024]) :]
+
+    def _wait(self, until: float, *, writing: bool = False) -> bool:
+        """Read what comes, once something has; whether the terminal takes keys."""
+        left = max(0.0, until - time.monotonic())
+        ready, writable, _ = select.select([self._master], [self._master] * writing, [], left)
+        assert ready or writable, self.screen[-2000:]
+        if ready:
+            seen = self._decoder.decode(os.read(self._master, 65536))
+            self.screen += seen
+            self.all += seen
+        return bool(writable)
 
 
 @contextmanager
@@ -81,34 +106,213 @@ def connect(folder: Path) -> Rpc:
     return client
 
 
+class Agent:
+    """A paired program before the broker that the person's terminal belongs to."""
+
+    def __init__(self, folder: Path, hands: Hands, *scopes: str) -> None:
+        self.client = connect(folder)
+        self.hands = hands
+        self.pairing = self.client.call("pairing.request", clientName="Agent", scopes=list(scopes))
+        hands.see(f"Code: {self.pairing['verificationCode']}")
+        hands.see("> ")
+
+    def authenticate(self) -> Any:
+        """What the person has decided, used."""
+        outcome = self.client.call("pairing.wait", pairingId=self.pairing["pairingId"], waitMs=10_000)
+        self.hands.see("Done.")
+        self.client.call("session.authenticate", clientId=outcome["clientId"], key=outcome["key"])
+        return outcome
+
+    def create(self, capability: str, timeout_ms: int = 60_000, **params: Any) -> Any:
+        return self.client.call("requests.create", capability=capability, params=params, timeoutMs=timeout_ms)
+
+    def choose(self, title: str, timeout_ms: int = 60_000) -> Any:
+        options = [{"id": "yes", "label": "Allow"}, {"id": "no", "label": "Deny"}]
+        return self.create("interaction.choose", timeout_ms, title=title, options=options)
+
+    def get(self, request: Any) -> Any:
+        return self.client.call("requests.get", requestId=request["requestId"])
+
+    def wait_for(self, request: Any, instant: str) -> Any:
+        """The request once it has been displayed, or has ended (`displayedAt`, `endedAt`)."""
+        while request[instant] is None:
+            waited = self.client.call(
+                "requests.wait",
+                requestId=request["requestId"],
+                afterRevision=request["revision"],
+                waitMs=10_000,
+            )
+            request = waited["request"]
+        return request
+
+    def end_of(self, request: Any) -> tuple[str, str, Any]:
+        """How the request has ended."""
+        ended = self.wait_for(request, "endedAt")
+        return ended["state"], ended["reason"], ended["result"]
+
+
+@pytest.fixture(scope="module")
+def at_the_terminal() -> Iterator[tuple[Hands, Agent]]:
+    """A person before a terminal with a broker in it, and a paired agent."""
+    with (
+        tempfile.TemporaryDirectory(prefix="cb-") as name,
+        broker_in_a_terminal(Path(name)) as hands,
+    ):
+        hands.see("access for programs is on")
+        agent = Agent(Path(name), hands, "discover", "notify", "interact", "animate")
+        hands.type(f"approve {agent.pairing['verificationCode']}\r")
+        agent.authenticate()
+        yield hands, agent
+        agent.client.close()
+
+
 @pytest.mark.requirement("CP-5.6", "CP-3.5", "CP-5.1")
 def test_a_person_at_a_terminal_pairs_and_answers(tmp_path: Path) -> None:
     with broker_in_a_terminal(tmp_path) as hands:
         hands.see("access for programs is on")
-        client = connect(tmp_path)
-        pairing = client.call("pairing.request", clientName="Agent", scopes=["discover", "interact"])
-        hands.see(f"Code: {pairing['verificationCode']}")
-        hands.see("> ")
-        hands.type(f"approve {pairing['verificationCode']} interact\r")
-        outcome = client.call("pairing.wait", pairingId=pairing["pairingId"], waitMs=10_000)
+        agent = Agent(tmp_path, hands, "discover", "interact")
+        hands.type(f"approve {agent.pairing['verificationCode']} interact\r")
+        outcome = agent.authenticate()
         assert (outcome["status"], outcome["scopes"]) == ("approved", ["interact"])
-        hands.see("Done.")
-        client.call("session.authenticate", clientId=outcome["clientId"], key=outcome["key"])
-        options = [{"id": "yes", "label": "Allow"}, {"id": "no", "label": "Deny"}]
-        request = client.call(
-            "requests.create",
-            capability="interaction.choose",
-            params={"title": "Read file?", "options": options},
-            timeoutMs=60_000,
-        )
+        request = agent.choose("Read file?")
         hands.see("| Agent")
         hands.see("| Read file?")
         hands.see("> ")
         hands.type("2\r")
-        waiting = {"requestId": request["requestId"], "waitMs": 10_000}
-        while request["state"] != "completed":
-            revision = request["revision"]
-            request = client.call("requests.wait", afterRevision=revision, **waiting)["request"]
-        assert request["result"] == {"selectedId": "no"}
+        assert agent.end_of(request) == ("completed", "answered", {"selectedId": "no"})
         assert outcome["key"] not in hands.screen
-        client.close()
+        agent.client.close()
+
+
+@pytest.mark.requirement("G03")
+def test_a_text_of_the_greatest_length_is_delivered_whole_and_a_longer_paste_refused(
+    at_the_terminal: tuple[Hands, Agent],
+) -> None:
+    hands, agent = at_the_terminal
+    request = agent.create("interaction.ask_text", title="Paste it", maxLength=4_000)
+    hands.see("0/4000 > ")
+    hands.type("猫" * 100_000 + "\r")
+    hands.see("At most 4000 characters are possible")
+    hands.see("4000/4000 > ")
+    assert agent.get(request)["state"] == "awaiting_user"
+    hands.type("\r")
+    assert agent.end_of(request) == ("completed", "answered", {"text": "猫" * 4_000})
+
+
+@pytest.mark.requirement("G13")
+def test_a_second_enter_and_one_held_down_answer_no_other_question(
+    at_the_terminal: tuple[Hands, Agent],
+) -> None:
+    hands, agent = at_the_terminal
+    first, second = agent.choose("Read file?"), agent.choose("Delete folder?")
+    hands.see("| Read file?")
+    hands.see("> ")
+    hands.type("1\r")
+    time.sleep(0.15)
+    hands.type("1\r")
+    hands.see("| Delete folder?")
+    for _ in range(30):
+        hands.type("1\r")
+        time.sleep(0.03)
+    assert agent.end_of(first) == ("completed", "answered", {"selectedId": "yes"})
+    assert agent.get(second)["state"] == "awaiting_user"
+    hands.see("> ")
+    hands.type("2\r")
+    assert agent.end_of(second) == ("completed", "answered", {"selectedId": "no"})
+
+
+@pytest.mark.requirement("G14")
+def test_nobody_answering_denying_closing_and_cancelling_are_four_ends_for_both_sides(
+    at_the_terminal: tuple[Hands, Agent],
+) -> None:
+    hands, agent = at_the_terminal
+    nobody = agent.choose("Nobody?", timeout_ms=2_000)
+    hands.see("The question is gone: its time is over.")
+    assert agent.end_of(nobody) == ("expired", "deadline", None)
+    denied = agent.choose("Denied?")
+    hands.see("| Denied?")
+    hands.see("> ")
+    hands.type("2\r")
+    hands.see("Your answer has been taken.")
+    assert agent.end_of(denied) == ("completed", "answered", {"selectedId": "no"})
+    closed = agent.choose("Closed?")
+    hands.see("| Closed?")
+    hands.see("> ")
+    hands.type("x\r")
+    hands.see("Closed, without an answer.")
+    assert agent.end_of(closed) == ("cancelled", "dismissed_by_user", None)
+    cancelled = agent.choose("Cancelled?")
+    hands.see("| Cancelled?")
+    agent.client.call("requests.cancel", requestId=cancelled["requestId"])
+    hands.see("The question is gone: its program has taken it back.")
+    assert agent.end_of(cancelled) == ("cancelled", "cancelled_by_client", None)
+
+
+@pytest.mark.requirement("G08", "CP-6.3", "CP-2.14")
+def test_a_text_that_shows_one_thing_and_means_another_is_seen_through(
+    at_the_terminal: tuple[Hands, Agent],
+) -> None:
+    hands, agent = at_the_terminal
+    options = [
+        {"id": "y", "label": "Allow"},
+        {"id": "n", "label": "Al\u200blow"},
+        {"id": "z", "label": "Deny\u001b[2K\rAllow"},
+    ]
+    title = "Delete report\u202efdp.exe\u202c now?"
+    request = agent.create("interaction.choose", title=title, options=options)
+    hands.see("| Delete report<U+202E>fdp.exe<U+202C> now?")
+    hands.see("1) Allow")
+    hands.see("2) Al<U+200B>low")
+    hands.see("3) Deny<U+001B>[2K<U+000D>Allow")
+    hands.see("> ")
+    hands.type("3\r")
+    assert agent.end_of(request) == ("completed", "answered", {"selectedId": "z"})
+    request = agent.choose("למחוק?")
+    hands.see("| למחוק?")
+    hands.see("> ")
+    hands.type("1\r")
+    assert agent.end_of(request)[0] == "completed"
+    assert "\x1b" not in hands.all
+
+
+@pytest.mark.requirement("CP-3.11", "CP-2.11", "CP-3.6")
+def test_a_progress_moves_is_closed_and_an_animation_is_finished(
+    at_the_terminal: tuple[Hands, Agent],
+) -> None:
+    hands, agent = at_the_terminal
+    progress = agent.create("progress.track", title="Build")
+    number = hands.see_number("progress")
+    hands.see("how much is done is not known")
+    progress = agent.wait_for(progress, "displayedAt")
+    agent.client.call(
+        "requests.update",
+        requestId=progress["requestId"],
+        expectedRevision=progress["revision"],
+        params={"fraction": 0.5, "detail": "half of it"},
+    )
+    hands.see(f"progress {number}, information: [##########..........] 50% done")
+    hands.see("| half of it")
+    assert agent.get(progress)["state"] == "running"
+    hands.see("> ")
+    hands.type(f":close {number}\r")
+    hands.see("Closed.")
+    assert agent.end_of(progress) == ("cancelled", "dismissed_by_user", None)
+    played = agent.create("animation.play", expression="greeting")
+    hands.see("| aion: greeting")
+    assert agent.end_of(played) == ("completed", "finished", None)
+
+
+@pytest.mark.requirement("CP-4.9")
+def test_the_person_hides_the_companion_while_a_text_is_asked_for(
+    at_the_terminal: tuple[Hands, Agent],
+) -> None:
+    hands, agent = at_the_terminal
+    request = agent.create("interaction.ask_text", title="Your name?")
+    hands.see("0/1000 > ")
+    hands.type(":hide\r")
+    hands.see("The question is gone: the companion has been hidden.")
+    hands.see("The companion is hidden")
+    assert agent.end_of(request) == ("cancelled", "hidden_by_user", None)
+    hands.see("> ")
+    hands.type(":show\r")
+    hands.see("The companion is shown")
