@@ -108,11 +108,11 @@ def _show() -> None:
 
 def _play_owner(owner: _Owner) -> None:
     owner.wait_until_expired(_PERSON_SECONDS)
-    say_heading("4. The lease has run out: the owner asks, the broker asks the agent, the agent extends")
+    say_heading("5. The lease has run out: the owner asks, the broker asks the agent, the agent extends")
     if owner.ask(reserve=False).allowed:
         raise StageFailed("the app was given up although the agent extended its lease")
     owner.wait_until_expired(_LEASE_SECONDS)
-    say_heading("5. It has run out again: this time the agent allows the close")
+    say_heading("6. It has run out again: this time the agent allows the close")
     answer = owner.ask(reserve=True)
     if not answer.allowed or answer.ticket is None:
         raise StageFailed(f"the close was not allowed ({answer.reason.value})")

@@ -28,7 +28,10 @@ _LEAVE_SECONDS = 5.0
 _LOOK_AGAIN_SECONDS = 0.05
 _SCRIPT = {
     "pairing": [{"do": "approve", "after_ms": 800}],
-    "prompts": [{"do": "choose", "option": "publish", "after_ms": 800}],
+    "prompts": [
+        {"capability": "interaction.choose", "do": "choose", "option": "publish", "after_ms": 800},
+        {"capability": "interaction.ask_text", "do": "text", "text": "Autumn report", "after_ms": 800},
+    ],
 }
 _CONFIG = """\
 [access]

@@ -22,6 +22,9 @@ STEPS = (
     "nobody is at a terminal, so a script answers",
     "status: approved",
     "state: completed, revision: 3, reason: answered, result: {selectedId: publish}",
+    "reason: answered, result: {text: Autumn report}",
+    "requests.update = ",
+    "state: completed, revision: 4, reason: finished",
     "lease.begin",
     "lease.can_close.request",
     "result: extend_lease",
@@ -161,6 +164,11 @@ def test_at_a_terminal_the_person_answers(seat: Seat) -> None:
     seat.wait_for("\n> ")
     seat.type("2\n")
     seat.wait_for(r"selectedId:\s+later")
+    seat.wait_for("0/60 > ")
+    seat.type("Zweiter Bericht, äh\n")
+    seat.wait_for("text: Zweiter Bericht, äh")
+    seat.wait_for(r"progress 1, information: \[\.{20}\] 0% done\n  \| Preparing the report")
+    seat.wait_for("progress 1: it is done")
     seat.wait_for("Done. The broker")
     assert seat.status() == 0
 
