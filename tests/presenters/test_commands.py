@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,6 +110,12 @@ def test_the_help_names_every_command_within_a_small_screen(table: Table) -> Non
     assert table.text() == "\n".join(HELP)
     assert all(len(line) < 80 and line.isascii() for line in HELP)
     assert len(HELP) < 24
+
+
+def test_the_page_about_the_terminal_tells_the_same_commands() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text("utf-8")
+    told = {words for words in re.findall(r"`:(\w+)", page) if words != "help"}
+    assert told == set(re.findall(r":(\w+)", "\n".join(HELP)))
 
 
 # -- clients -----------------------------------------------------------------------------------------------
