@@ -145,5 +145,7 @@ class Policy:
     apps: Mapping[str, App] = attrs.field(factory=dict)
     """By app key, without a variant's suffix."""
     autoquit: AutoQuitPolicy = attrs.field(factory=AutoQuitPolicy)
+    display_turn_ms: int = MINUTE
+    """How long a progress or a question has its display place before it gives way to somebody who waits."""
     arming_ms: int = 500
     """How long a prompt must have been on the screen before an input counts as an answer (presenter.md)."""

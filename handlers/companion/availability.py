@@ -4,6 +4,7 @@ share."""
 from __future__ import annotations
 
 from handlers.companion.host import is_host
+from handlers.companion.rows import CLIENTS
 from handlers.companion.settings import access_enabled, settings
 from handlers.presenter.rows import LINK, LINK_KEY, Link
 from handlers.rule import Draft
@@ -22,6 +23,9 @@ def unavailable(draft: Draft, capability: Capability, client_id: str) -> str | N
         return "hidden"
     if external and said.paused:
         return "paused"
+    client = draft.get(CLIENTS, client_id)
+    if client is not None and client.mute is not None:
+        return "muted"
     link = draft.get(LINK, LINK_KEY)
     return None if link is not None and can_draw(link, capability) else "no_presenter"
 

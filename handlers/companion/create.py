@@ -41,7 +41,7 @@ def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) ->
     resolved = resolve(draft, asked, capability, _checked_params(asked, capability))
     deed = resolved.deed
     _check_available(draft, client, deed.capability)
-    order = capacity.place(draft, client)
+    order = capacity.place(draft, client, deed.capability, now)
     asker = caller(draft, call.ref)
     assert asker is not None  # the client was read from its row
     request = Request(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import attrs
 
-from handlers.companion import retention, waits
+from handlers.companion import places, retention, waits
 from handlers.companion.age import age_now
 from handlers.companion.rows import DISPLAYS, REDUCED_MOTION, REQUESTS, Display, Request, capability_of
 from handlers.companion.snapshots import stored_object
@@ -137,6 +137,7 @@ def finish(
         ),
     )
     draft.drop(DISPLAYS, request.id)
+    places.leave(draft, request.id)
     if request.state is not State.QUEUED:
         showing.withdraw(draft, request.id, reason)
     return ended

@@ -8,7 +8,9 @@ from handlers.companion import (
     discovery,
     expiry,
     losses,
+    mutes,
     pairing,
+    places,
     records,
     requests,
     restart,
@@ -20,6 +22,7 @@ from handlers.companion import (
 from handlers.companion.age import AGES
 from handlers.companion.create import create
 from handlers.companion.losses import LOSSES
+from handlers.companion.places import PLACES
 from handlers.companion.retention_rows import RECORD_COUNTS, SWEEPS, TOMBSTONES
 from handlers.companion.rows import (
     CLIENTS,
@@ -50,6 +53,7 @@ _REQUESTS = Routes(
         CLIENTS,
         REQUESTS,
         DISPLAYS,
+        PLACES,
         TURN,
         WAITS,
         SETTINGS,
@@ -75,15 +79,17 @@ _REQUESTS = Routes(
         CancelRequest: requests.cancel,
     },
     due={
+        CLIENTS.name: mutes.over,
         REQUESTS.name: expiry.deadline,
         DISPLAYS.name: expiry.display_over,
+        PLACES.name: places.turn_over,
         WAITS.name: expiry.wait_over,
         FAILURES.name: session.forget,
         AGES.name: age.save,
         SWEEPS.name: retention.sweep,
     },
     facts={
-        Started: (age.started, restart.started, losses.started, retention.started),
+        Started: (age.started, restart.started, mutes.started, losses.started, retention.started),
         Closed: (waits.closed, session.closed),
         Abandoned: (waits.abandoned,),
     },

@@ -15,6 +15,19 @@ from protocols.companion.states import State, is_terminal
 
 
 @attrs.frozen
+class Mute:
+    """The person does not want to hear of a client until `until`, elapsed milliseconds of the boot `boot_id`.
+
+    `until_at` is the same in wall milliseconds, to be told; `ms` is how long it was meant to be.
+    """
+
+    until: int
+    until_at: int
+    ms: int
+    boot_id: str
+
+
+@attrs.frozen
 class Client:
     """A paired client.  `key_sha256` is all that is kept of its key (CP-5.2); times are wall milliseconds."""
 
@@ -24,6 +37,7 @@ class Client:
     key_sha256: str = attrs.field(repr=False)
     created_at: int
     revoked: bool = False
+    mute: Mute | None = None
     revision: int = 0
 
 
@@ -32,6 +46,7 @@ CLIENTS: Table[Client] = Table(
     row=Client,
     keep=Keep.STORED,
     key=lambda row: row.id,
+    deadline=lambda row: None if row.mute is None else Deadline(row.mute.until),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TypeVar
 
+from handlers.companion.mutes import muted_until
 from handlers.companion.pairing_rows import PAIRINGS
 from handlers.companion.rows import CLIENTS, REQUESTS
 from handlers.connections import CONNECTIONS
@@ -78,6 +79,7 @@ def _clients(draft: Draft) -> list[ClientItem]:
             scopes=client.scopes,
             created_at=rfc3339(client.created_at),
             connected=bool(draft.find(CONNECTIONS, "client", client.id)),
+            muted_until=muted_until(client),
         )
         for client in sorted(paired, key=lambda row: (row.created_at, row.id))
     ]

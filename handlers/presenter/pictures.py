@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from handlers.companion import places
 from handlers.companion.host import host_client, is_host
 from handlers.companion.names import is_reserved
 from handlers.companion.pairing_rows import Pairing
-from handlers.companion.rows import CLIENTS, REQUESTS, Request, capability_of
+from handlers.companion.rows import CLIENTS, Request, capability_of
 from handlers.companion.snapshots import stored_object
 from handlers.presenter.rows import Showing
 from handlers.rule import Draft, Now
 from protocols.companion.declared import DeclaredParams
-from protocols.companion.states import State
 from protocols.json_values import JSONObject
 from protocols.presenter import picture
 from protocols.presenter.messages import ConfirmPairing, Present, Source
@@ -68,7 +68,7 @@ def present(draft: Draft, request: Request, showing: Showing, now: Now, message:
         display_ms=_integer(params, "displayMs"),
         deadline_at=rfc3339(request.deadline_at),
         remaining_ms=max(0, request.deadline - now.elapsed),
-        queued=len(draft.find(REQUESTS, "state", State.QUEUED.value)),
+        queued=len(places.waiting(draft)),
     )
 
 

@@ -118,6 +118,7 @@ NOTICE_SHOW = Capability(
     params=Notice,
     required_scopes=("notify",),
     completion="presented",
+    evictable=True,
     pause_display_on=("hover", "focus"),
     limits=CapabilityLimits(min_timeout_ms=1_000, max_timeout_ms=600_000),
 )

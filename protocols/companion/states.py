@@ -45,6 +45,7 @@ REASONS: Mapping[State, frozenset[str]] = {
             "dismissed_by_user",
             "hidden_by_user",
             "paused_by_user",
+            "muted_by_user",
             "queue_evicted",
             "key_revoked",
             "scope_revoked",

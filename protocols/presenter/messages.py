@@ -334,13 +334,14 @@ class PendingItem:
 
 @attrs.frozen(kw_only=True)
 class ClientItem:
-    """One paired client."""
+    """One paired client; `muted_until`: the person does not want to hear of it until then."""
 
     client_id: str
     label: str
     scopes: tuple[str, ...]
     created_at: str
     connected: bool
+    muted_until: str | None = absent()
 
 
 @attrs.frozen(kw_only=True)

@@ -63,6 +63,7 @@ class World(PureWorld):
         access: bool = True,
         catalog: Catalog = CATALOG,
         retention: Retention | None = None,
+        turn_ms: int = Policy().display_turn_ms,
     ) -> None:
         self.replies: dict[CallRef, list[object]] = {}
         self.delays: dict[CallRef, int] = {}
@@ -70,7 +71,12 @@ class World(PureWorld):
         """Every change to a request, in the order of the decisions, stored or not."""
         self._calls = 0
         self.presenter = Presenter(self)
-        policy = Policy(access_enabled=access, limits=limits or Limits(), retention=retention or Retention())
+        policy = Policy(
+            access_enabled=access,
+            limits=limits or Limits(),
+            retention=retention or Retention(),
+            display_turn_ms=turn_ms,
+        )
         super().__init__(merge((self.routes, Routes(settle=(self._note,)))), self.spoken, policy, catalog)
 
     def _note(self, draft: Draft, now: Now) -> None:

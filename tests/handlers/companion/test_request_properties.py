@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handlers.companion.places import PLACES
 from handlers.companion.rows import DISPLAYS, REQUESTS, WAITS, Request
 from handlers.events import CallRef, Reply
 from handlers.policy import Limits
@@ -20,14 +21,24 @@ from protocols.companion.messages import (
     CreateRequest,
     GetRequest,
     Snapshot,
+    UpdateRequest,
     WaitRequest,
     WaitResult,
 )
-from protocols.presenter.messages import Attention, Outcome
-from tests.support.companion_world import CHOICE, Session, World
+from protocols.presenter.messages import Attention, Deferred, Finished, Outcome
+from protocols.refusal import Refused
+from tests.support.companion_world import CHOICE, Session, World, refusal
 
-LIMITS = Limits(max_queued_per_client=6, max_queued_total=9, max_displayed=2)
+LIMITS = Limits(max_queued_per_client=5, max_queued_total=6, max_displayed=2)
 CLIENTS = ("c1", "c2")
+TURN_MS = 2_500
+KINDS: dict[str, Any] = {
+    "notice.show": {"text": "x", "displayMs": 1_500},
+    "interaction.choose": CHOICE,
+    "interaction.ask_text": {"title": "x"},
+    "progress.track": {"title": "x"},
+    "animation.play": {"expression": "happy"},
+}
 
 
 class Script:
@@ -38,7 +49,7 @@ class Script:
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        self.world = World(LIMITS)
+        self.world = World(LIMITS, turn_ms=TURN_MS)
         self.presenter = self.world.presenter
         self.presenter.ready()
         self.sessions: dict[str, Session] = {name: self.world.session(name) for name in CLIENTS}
@@ -54,12 +65,15 @@ class Script:
             self.create: 9,
             self.get: 3,
             self.cancel: 3,
+            self.update: 4,
             self.wait: 8,
             self.reconnect: 1,
             self.draw: 7,
             self.answer: 7,
             self.close_bubble: 2,
             self.attention: 2,
+            self.defer: 1,
+            self.finish: 1,
             self.user: 2,
             self.presenter_restarts: 1,
             self.pass_time: 7,
@@ -81,11 +95,10 @@ class Script:
         self.asked[ref] = message
 
     def create(self) -> None:
-        notice = self.random.random() < 0.4
-        params: Any = {"text": "x", "displayMs": 1_500} if notice else CHOICE
+        kind = self.random.choices(list(KINDS), (4, 4, 1, 3, 1))[0]
         message = CreateRequest(
-            capability="notice.show" if notice else "interaction.choose",
-            params=params,
+            capability=kind,
+            params=KINDS[kind],
             timeout_ms=self.random.choice((1_000, 4_000, 20_000)),
             idempotency_key=self.random.choice((None, None, "k1", "k2")),
         )
@@ -98,6 +111,13 @@ class Script:
     def cancel(self) -> None:
         for request_id in self.one_of(self.requests):
             self.ask(CancelRequest(request_id=request_id))
+
+    def update(self) -> None:
+        for request_id in self.one_of(self.requests):
+            revision = self.world.request(request_id).revision + self.random.choice((0, 0, 0, -1))
+            changes: Any = self.random.choice(({"fraction": 0.5}, {"fraction": 0.7}, {"finished": True}))
+            message = UpdateRequest(request_id=request_id, expected_revision=max(1, revision), params=changes)
+            self.ask(message)
 
     def wait(self) -> None:
         for request_id in self.one_of(self.requests):
@@ -139,10 +159,22 @@ class Script:
             held = self.random.random() < 0.5
             self.presenter.say(Attention(request_id=request_id, held=held))
 
+    def defer(self) -> None:
+        for request_id in self.one_of(self.pictures()):
+            revision = self.presenter.picture(request_id).revision
+            self.presenter.say(Deferred(request_id=request_id, revision=revision, why="space"))
+
+    def finish(self) -> None:
+        for request_id in self.pictures():
+            self.presenter.say(Finished(request_id=request_id))
+
     def user(self) -> None:
         if self.presenter.connection is not None:
             for act in self.random.choice((("hide", "show"), ("pause", "resume"), ("show",), ("resume",))):
                 self.presenter.user(act)
+            if self.random.random() < 0.2:
+                seconds = self.random.choice((1, 2, None))
+                self.presenter.user("mute", client_id=self.random.choice(CLIENTS), seconds=seconds)
 
     def presenter_restarts(self) -> None:
         if self.presenter.connection is not None:
@@ -197,6 +229,8 @@ class Script:
                 self.hear(body.request)
                 self.seen["news" if body.changed else "no news"] += 1
                 assert body.changed == (body.request.revision > asked.after_revision)
+            elif isinstance(asked, UpdateRequest) and isinstance(body, Refused):
+                self.seen[refusal(body)[0]] += 1
             elif isinstance(body, Snapshot):
                 self.hear(body)
                 if isinstance(asked, CreateRequest):
@@ -225,11 +259,15 @@ class Script:
             self.answered.add(request_id)
 
     def check_the_display(self) -> None:
-        """What is handed over is what is shown, and no limit is exceeded."""
+        """What is handed over has a place and is shown, or was set aside; and no limit is exceeded."""
         rows: list[Any] = self.world.ledger.rows.all(REQUESTS)
-        shown = {row.id for row in rows if row.state.value in ("running", "awaiting_user")}
+        places: list[Any] = self.world.ledger.rows.all(PLACES)
+        shown = {place.request_id for place in places if place.line is None}
+        aside = {place.request_id for place in places if place.line is not None}
         assert len(shown) <= LIMITS.max_displayed
         assert shown == {row.id for row in self.world.ledger.rows.all(SHOWINGS)}  # type: ignore[attr-defined]
+        assert shown | aside == {row.id for row in rows if row.state.value in ("running", "awaiting_user")}
+        self.seen["set aside"] += len(aside)
         for name in CLIENTS:
             unfinished = [row for row in rows if row.client_id == name and not row.ended]
             assert len(unfinished) <= LIMITS.max_queued_per_client
@@ -240,7 +278,7 @@ class Script:
         self.world.settle()
         self.world.advance(120_000)
         self.check()
-        for table in (WAITS, DISPLAYS, SHOWINGS):
+        for table in (WAITS, DISPLAYS, SHOWINGS, PLACES):
             assert self.world.ledger.rows.all(table) == []
         assert self.world.ledger.outstanding == 0
         assert all(len(bodies) == 1 for bodies in self.world.replies.values())
@@ -275,7 +313,8 @@ def test_the_scripts_reach_everything_that_they_are_about() -> None:
         seen += script.seen
     wanted = {
         *("answered", "presented", "cancelled_by_client", "dismissed_by_user", "hidden_by_user"),
-        *("paused_by_user", "deadline", "presenter_lost", "render_failed"),
+        *("paused_by_user", "muted_by_user", "queue_evicted", "finished", "set aside"),
+        *("deadline", "presenter_lost", "render_failed", "REVISION_CONFLICT", "INVALID_PARAMS"),
         *("committed", "not_armed", "not_presented", "invalid", "failed commit"),
         *("news", "no news", "idempotent retry"),
     }

@@ -132,7 +132,8 @@ def test_narrow_leaves_what_remains(stage: Stage, screen: Screen) -> None:
         ("narrow", {"client_id": "nobody", "scopes": ()}, ErrorCode.NOT_FOUND),
         ("revoke", {}, ErrorCode.INVALID_PARAMS),
         ("narrow", {"client_id": "nobody"}, ErrorCode.INVALID_PARAMS),
-        ("mute", {"client_id": "nobody", "seconds": 60}, ErrorCode.INVALID_PARAMS),
+        ("mute", {"client_id": "nobody", "seconds": 60}, ErrorCode.NOT_FOUND),
+        ("mute", {"seconds": 60}, ErrorCode.INVALID_PARAMS),
         ("clear_records", {}, ErrorCode.INVALID_PARAMS),
         ("set", {}, ErrorCode.INVALID_PARAMS),
         ("set", {"setting": Setting(character="nobody")}, ErrorCode.INVALID_PARAMS),
@@ -183,3 +184,45 @@ def test_the_inbox_is_not_available(stage: Stage, screen: Screen) -> None:
     body = stage.call(screen.connection, List(what="inbox"))
     assert isinstance(body, Refused)
     assert body.code is ErrorCode.INVALID_PARAMS
+
+
+@pytest.mark.requirement("CP-4.9", "CP-5.6")
+@pytest.mark.parametrize(
+    ("action", "members"),
+    [
+        ("show", {}),
+        ("resume", {}),
+        ("enable_access", {}),
+        ("mute", {"seconds": 60}),
+        ("mute", {}),
+        ("clear_records", {}),
+        ("set", {"setting": Setting(sound=True)}),
+    ],
+)
+def test_where_no_person_is_nothing_is_loosened(
+    stage: Stage, screen: Screen, action: str, members: dict[str, Any]
+) -> None:
+    agent = stage.client()
+    for tightened in ("hide", "pause", "disable_access"):
+        screen.user(tightened)
+    before = stage.row(SETTINGS, SETTINGS_KEY)
+    stage.close(screen.connection)
+    if action == "mute":
+        members = {**members, "client_id": f"client {agent}"}
+    body = stage.presenter(person=False).user(action, **members)
+    assert isinstance(body, Refused)
+    assert (body.code, body.details) == (ErrorCode.FORBIDDEN, {"reason": "no_person"})
+    assert stage.row(SETTINGS, SETTINGS_KEY) == before
+    assert stage.row(CLIENTS, f"client {agent}").mute is None
+
+
+@pytest.mark.requirement("CP-4.9")
+@pytest.mark.parametrize(
+    ("action", "members"),
+    [("hide", {}), ("pause", {}), ("disable_access", {}), ("revoke", {}), ("narrow", {"scopes": ()})],
+)
+def test_tightening_needs_no_person(stage: Stage, action: str, members: dict[str, Any]) -> None:
+    agent = stage.client()
+    if action in ("revoke", "narrow"):
+        members = {**members, "client_id": f"client {agent}"}
+    assert stage.presenter(person=False).user(action, **members) == Done()
