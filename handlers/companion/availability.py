@@ -23,7 +23,7 @@ def unavailable(draft: Draft, capability: Capability, client_id: str) -> str | N
         return "hidden"
     if external and said.paused:
         return "paused"
-    client = draft.get(CLIENTS, client_id)
+    client = draft.get(CLIENTS, client_id) if external else None
     if client is not None and client.mute is not None:
         return "muted"
     link = draft.get(LINK, LINK_KEY)

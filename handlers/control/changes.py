@@ -101,7 +101,11 @@ def _client_state(before: Client | None, after: Client | None) -> str | None:
         return "removed"
     if after.revoked != before.revoked:
         return "revoked"
-    return "narrowed" if after.scopes != before.scopes else None
+    if after.scopes != before.scopes:
+        return "narrowed"
+    if after.mute != before.mute:
+        return "unmuted" if after.mute is None else "muted"
+    return None
 
 
 def _pairings(draft: Draft, at: str) -> Iterator[Event]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from handlers.companion import clients
+from handlers.companion.mutes import muted_until
 from handlers.companion.rows import CLIENTS, REQUESTS, Client
 from handlers.connections import CONNECTIONS
 from handlers.events import Call, Reply
@@ -67,5 +68,5 @@ def _listed(draft: Draft, client: Client, unfinished: Counter[str]) -> ListedCli
         created_at=rfc3339(client.created_at),
         connections=len(draft.find(CONNECTIONS, "client", client.id)),
         open_requests=unfinished[client.id],
-        muted_until=None,
+        muted_until=muted_until(client),
     )

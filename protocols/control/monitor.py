@@ -7,7 +7,7 @@ connection ends.  Events name things by their ids and tell states and reasons.  
 | kind | members | state |
 |---|---|---|
 | request | requestId, clientId, capability, revision, reason? | as in its snapshot |
-| client | clientId, scopes | paired, narrowed, revoked, removed |
+| client | clientId, scopes | paired, narrowed, muted, unmuted, revoked, removed |
 | pairing | pairingId, connection | pending, approved, denied, expired, cancelled |
 | connection | connection, protocol, pid?, clientId? | opened, authenticated, closed |
 | presenter | connection | ready, gone |

@@ -297,6 +297,7 @@ def test_nothing_can_be_taken_from_the_host(world: ControlWorld) -> None:
     assert owner.refused("clients.narrow", clientId=HOST, scopes=[])["code"] == "NOT_FOUND"
     assert refusal(world.presenter.user("revoke", client_id=HOST))[0] == "NOT_FOUND"
     assert refusal(world.presenter.user("narrow", client_id=HOST, scopes=()))[0] == "NOT_FOUND"
+    assert refusal(world.presenter.user("mute", client_id=HOST, seconds=60))[0] == "NOT_FOUND"
     assert host.get(asked.request_id).state.value == "running"
 
 

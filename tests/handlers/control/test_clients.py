@@ -55,6 +55,16 @@ def test_a_client_is_listed_with_its_rights_and_with_what_it_has_open(world: Con
     }
 
 
+@pytest.mark.requirement("CP-4.9")
+def test_a_client_that_is_muted_is_listed_with_the_end_of_it(world: ControlWorld) -> None:
+    world.pair("c1")
+    world.presenter.user("mute", client_id="c1", seconds=3600)
+    owner = world.owner()
+    assert owner.call("clients.list")["clients"][0]["mutedUntil"] == "2027-01-15T09:00:00.000Z"
+    world.presenter.user("mute", client_id="c1")
+    assert owner.call("clients.list")["clients"][0]["mutedUntil"] is None
+
+
 @pytest.mark.requirement("CP-5.2")
 def test_no_verification_material_is_told(world: ControlWorld) -> None:
     client = world.pair()

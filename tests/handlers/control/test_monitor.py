@@ -123,6 +123,18 @@ def test_what_is_taken_from_a_client_is_told(world: ControlWorld) -> None:
     ]
 
 
+@pytest.mark.requirement("CP-4.9")
+def test_a_mute_is_told_and_so_is_its_end(world: ControlWorld) -> None:
+    world.pair("c1")
+    owner = listening(world)
+    world.presenter.user("mute", client_id="c1", seconds=60)
+    world.wait(60)
+    world.presenter.user("mute", client_id="c1", seconds=60)
+    world.presenter.user("mute", client_id="c1")
+    told = [event["state"] for event in owner.events() if event["kind"] == "client"]
+    assert told == ["muted", "unmuted", "muted", "unmuted"]
+
+
 def test_what_the_person_has_set_is_told(world: ControlWorld) -> None:
     owner = listening(world)
     for action in ("hide", "show", "pause", "resume", "disable_access", "enable_access", "enable_access"):
