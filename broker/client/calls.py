@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import os
+from typing import Protocol, TypeVar
 
 import attrs
 
 from broker.client.errors import CallFailed
 from broker.client.plan import RECONNECT_SECONDS, Call, Clock, Plan, Result, T, repeated
+from protocols.companion.capabilities import CapabilityDescription
+from protocols.companion.discovery import (
+    CapabilityList,
+    CharacterList,
+    DescribeCapability,
+    ListCapabilities,
+    ListCharacters,
+    ListPage,
+    ListStyles,
+    StyleList,
+)
 from protocols.companion.messages import (
     CancelRequest,
     CreateRequest,
@@ -26,6 +38,14 @@ LONGEST_WAIT_MS = 60_000
 """The longest wait of companion.md; a broker may publish a shorter one."""
 
 
+class _Page(Protocol):
+    @property
+    def next_cursor(self) -> str | None: ...
+
+
+P = TypeVar("P", bound=_Page)
+
+
 class Calls:
     """See the module header.  A plan raises CallFailed for the broker's refusals, and NotConnected.
 
@@ -40,6 +60,26 @@ class Calls:
     def describe(self) -> Plan[Result[RuntimeDescription]]:
         """runtime.describe."""
         return self._plan(Call("runtime.describe", DescribeRuntime(), RuntimeDescription))
+
+    def characters(self) -> Plan[CharacterList]:
+        """characters.list, all pages as one."""
+        pages = yield from self._pages("characters.list", ListCharacters, CharacterList)
+        return attrs.evolve(pages[-1], characters=tuple(item for page in pages for item in page.characters))
+
+    def capabilities(self) -> Plan[CapabilityList]:
+        """capabilities.list, all pages as one."""
+        pages = yield from self._pages("capabilities.list", ListCapabilities, CapabilityList)
+        items = tuple(item for page in pages for item in page.capabilities)
+        return attrs.evolve(pages[-1], capabilities=items)
+
+    def capability(self, id: str) -> Plan[Result[CapabilityDescription]]:
+        """capabilities.describe."""
+        return self._plan(Call("capabilities.describe", DescribeCapability(id=id), CapabilityDescription))
+
+    def styles(self) -> Plan[StyleList]:
+        """styles.list, all pages as one."""
+        pages = yield from self._pages("styles.list", ListStyles, StyleList)
+        return attrs.evolve(pages[-1], styles=tuple(item for page in pages for item in page.styles))
 
     def create(self, request: CreateRequest) -> Plan[Result[Snapshot]]:
         """requests.create; a request without an idempotency key gets one."""
@@ -91,6 +131,22 @@ class Calls:
             if not waited.value.changed:
                 break
         return snapshot
+
+    def _pages(self, method: str, params: type[ListPage], kind: type[P]) -> Plan[list[P]]:
+        """Every page of a list, all of them of one catalog: a cursor that has become stale means to begin again."""
+        pages: list[P] = []
+        cursor: str | None = None
+        while not pages or cursor is not None:
+            try:
+                page = (yield from self._plan(Call(method, params(cursor=cursor), kind))).value
+            except CallFailed as error:
+                if cursor is None or error.details.get("field") != "cursor":
+                    raise
+                pages, cursor = [], None
+            else:
+                pages.append(page)
+                cursor = page.next_cursor
+        return pages
 
     def _plan(self, call: Call[T]) -> Plan[Result[T]]:
         return repeated(call, self.clock, self.patience)

@@ -181,3 +181,13 @@ def test_the_broker_describes_itself(agent: Agent) -> None:
     described = agent("describe")
     assert described.authorization.authenticated
     assert described.presenter.person
+
+
+@pytest.mark.requirement("CP-2.4", "CP-2.5", "CP-2.6", "CP-2.7")
+def test_what_can_be_asked_for_is_listed_whole(agent: Agent) -> None:
+    characters = agent("characters")
+    assert characters.current in {one.id for one in characters.characters}
+    capabilities = agent("capabilities").capabilities
+    assert {"interaction.choose", "notice.show"} <= {one.id for one in capabilities}
+    assert agent("capability", capabilities[0].id).description == capabilities[0].description
+    assert "default" in {one.id for one in agent("styles").styles}

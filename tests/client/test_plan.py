@@ -10,6 +10,7 @@ import pytest
 from broker.client.calls import Calls
 from broker.client.errors import CallFailed, ClientError, ConnectionLost, NotConnected, TimedOut
 from broker.client.plan import Call, Pause, Plan, Result, T
+from protocols.companion.discovery import ListStyles, StyleItem, StyleList
 from protocols.companion.messages import CreateRequest, Snapshot, WaitRequest, WaitResult
 from protocols.structure import structure
 from tests.client.scripted_server import snapshot
@@ -166,3 +167,34 @@ def test_a_wait_whose_time_is_over_gives_the_request_as_it_stands() -> None:
     play = Play(seconds=1.0)
     unchanged = WaitResult(changed=False, request=seen())
     assert play.run(play.calls.end_of(seen(), 1.0), [unchanged]) == seen()
+
+
+def page(*ids: str, cursor: str | None = None) -> StyleList:
+    items = tuple(StyleItem(id=id, name=id, capabilities=()) for id in ids)
+    return StyleList(styles=items, catalog_revision="r", next_cursor=cursor)
+
+
+def cursors(play: Play) -> list[str | None]:
+    return [call.params.cursor for call in play.called if isinstance(call.params, ListStyles)]
+
+
+@pytest.mark.requirement("CP-2.5", "CP-2.7")
+def test_a_list_is_read_to_its_last_page() -> None:
+    play = Play()
+    pages = [page("a", "b", cursor="1"), page("c", cursor="2"), page("d")]
+    assert play.run(play.calls.styles(), pages) == page("a", "b", "c", "d")
+    assert cursors(play) == [None, "1", "2"]
+
+
+def test_a_list_whose_catalog_changes_on_the_way_is_read_from_the_start() -> None:
+    play = Play()
+    stale = refused("INVALID_PARAMS", field="cursor")
+    pages = [page("a", cursor="1"), stale, page("b", cursor="2"), page("c")]
+    assert play.run(play.calls.styles(), pages) == page("b", "c")
+    assert cursors(play) == [None, "1", None, "2"]
+
+
+def test_a_list_that_is_refused_is_refused() -> None:
+    play = Play()
+    with pytest.raises(CallFailed):
+        play.run(play.calls.styles(), [page("a", cursor="1"), refused("FORBIDDEN")])

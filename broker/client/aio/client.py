@@ -26,7 +26,9 @@ from broker.client.outcomes import completed
 from broker.client.plan import RECONNECT_SECONDS, Plan, Result, T
 from broker.client.profiles import PROGRAM, find_target
 from broker.client.progress import ProgressChanges, Tracking
+from protocols.companion.capabilities import CapabilityDescription
 from protocols.companion.client import Credential
+from protocols.companion.discovery import CapabilityList, CharacterList, StyleList
 from protocols.companion.messages import (
     AuthenticateResult,
     CreateRequest,
@@ -212,6 +214,22 @@ class Companion:
     async def describe(self) -> RuntimeDescription:
         """What the broker is, allows and has at the screen."""
         return await self._value(self._client.calls.describe())
+
+    async def characters(self) -> CharacterList:
+        """Every character, what each can do, and which is the person's own."""
+        return await self._client.run(self._client.calls.characters())
+
+    async def capabilities(self) -> CapabilityList:
+        """Everything that this program may ask for."""
+        return await self._client.run(self._client.calls.capabilities())
+
+    async def capability(self, id: str) -> CapabilityDescription:
+        """The full contract of one capability."""
+        return await self._value(self._client.calls.capability(id))
+
+    async def styles(self) -> StyleList:
+        """Every style, and the capabilities that each applies to."""
+        return await self._client.run(self._client.calls.styles())
 
     async def _value(self, plan: Plan[Result[T]]) -> T:
         return (await self._client.run(plan)).value

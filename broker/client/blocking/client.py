@@ -23,7 +23,9 @@ from broker.client.outcomes import completed
 from broker.client.plan import RECONNECT_SECONDS, T
 from broker.client.profiles import PROGRAM, find_target
 from broker.client.progress import ProgressChanges, Tracking
+from protocols.companion.capabilities import CapabilityDescription
 from protocols.companion.client import Credential
+from protocols.companion.discovery import CapabilityList, CharacterList, StyleList
 from protocols.companion.messages import (
     AuthenticateResult,
     CreateRequest,
@@ -213,6 +215,22 @@ class Companion:
     def describe(self) -> RuntimeDescription:
         """What the broker is, allows and has at the screen."""
         return self._client.describe().value
+
+    def characters(self) -> CharacterList:
+        """Every character, what each can do, and which is the person's own."""
+        return self._client.run(self._client.calls.characters())
+
+    def capabilities(self) -> CapabilityList:
+        """Everything that this program may ask for."""
+        return self._client.run(self._client.calls.capabilities())
+
+    def capability(self, id: str) -> CapabilityDescription:
+        """The full contract of one capability."""
+        return self._client.run(self._client.calls.capability(id)).value
+
+    def styles(self) -> StyleList:
+        """Every style, and the capabilities that each applies to."""
+        return self._client.run(self._client.calls.styles())
 
 
 class Progress:
