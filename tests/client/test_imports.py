@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import subprocess
 import sys
 
 import pytest
+
+from broker.client import aio, blocking
 
 PACKAGES = ["broker.client", "broker.client.blocking", "broker.client.aio"]
 
@@ -29,9 +32,22 @@ def test_every_public_name_is_there(package: str) -> None:
         module.no_such_name  # noqa: B018
 
 
-def test_both_flavours_have_the_same_names() -> None:
-    blocking, aio = (importlib.import_module(package) for package in PACKAGES[1:])
+def test_both_flavours_have_the_same_names_which_take_the_same_arguments() -> None:
     assert blocking.__all__ == aio.__all__
+    assert arguments(blocking.Companion) == arguments(aio.Companion)
+    assert arguments(blocking.Progress) == arguments(aio.Progress)
+    assert arguments(blocking.Holder) == arguments(aio.Holder)
+    assert list(inspect.signature(blocking.lease).parameters) == list(inspect.signature(aio.lease).parameters)
+
+
+def arguments(kind: type) -> dict[str, list[str]]:
+    """The parameters of each public method that both flavours have."""
+    methods = {name: member for name, member in vars(kind).items() if inspect.isfunction(member)}
+    return {
+        name: [str(one) for one in inspect.signature(member).parameters.values()]
+        for name, member in methods.items()
+        if not name.startswith("_") and name != "close"
+    }
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -181,9 +181,11 @@ class CompanionConnection:
     def _send(self) -> None:
         """Send what the socket takes at once, and leave the rest to the writing task."""
         self._output += self._engine.take_output()
-        with contextlib.suppress(ConnectionLost):  # reading comes to the end too, after what was said last
+        try:
             while self._output and (sent := self._channel.send_now(bytes(self._output))):
                 del self._output[:sent]
+        except ConnectionLost:  # reading comes to the end too, after what was said last
+            self._output.clear()
         if self._output:
             self._left.set()
 
@@ -191,6 +193,8 @@ class CompanionConnection:
         while True:
             await self._left.wait()
             self._left = trio.Event()
+            if self.ended:
+                return
             try:
                 await trio.lowlevel.wait_writable(self._channel.fileno())
             except trio.ClosedResourceError:
