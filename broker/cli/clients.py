@@ -9,7 +9,7 @@ import click
 from broker.cli.command import ID, JsonGroup
 from broker.cli.console import Console, pass_console
 from broker.cli.control import control
-from broker.cli.pages import asker, whole_list
+from broker.cli.pages import whole_list
 from broker.cli.scopes import Scopes
 from protocols.companion.pairing import Scope
 from protocols.control.clients import (
@@ -32,7 +32,7 @@ def clients() -> None:
 def list_clients(console: Console) -> None:
     """List the paired clients, what each may do, and what it has open."""
     with control() as connection:
-        pages, raw = whole_list(asker(connection, "clients.list", ListClients, ClientList), "clients")
+        pages, raw = whole_list(connection, "clients.list", ListClients, ClientList)
     console.result(raw, (line for page in pages for one in page.clients for line in _lines(one)))
 
 

@@ -10,7 +10,7 @@ from broker.cli.command import ID, JsonCommand
 from broker.cli.console import Console, pass_console
 from broker.cli.control import control
 from broker.cli.outcome import Exit, Failure, failure
-from broker.cli.pages import asker, whole_list
+from broker.cli.pages import whole_list
 from protocols.control.leases import (
     LeaseList,
     ListedLease,
@@ -29,7 +29,7 @@ from protocols.control.leases import (
 def list_leases(console: Console) -> None:
     """List the leases that are active, in grace, or over and not ended."""
     with control() as connection:
-        pages, raw = whole_list(asker(connection, "leases.list", ListLeases, LeaseList), "leases")
+        pages, raw = whole_list(connection, "leases.list", ListLeases, LeaseList)
     console.result(raw, (_line(one) for page in pages for one in page.leases))
 
 

@@ -27,15 +27,20 @@ profile_option = click.option(
 def paired(profile: str | None) -> PairedClient:
     """A client with the credential of this profile, or of the only one there is (exit 3 when that is not clear)."""
     paths = find_paths()
-    kept = read_credential(paths.credentials, profile or _only_one(list_profiles(paths.credentials)))
+    kept = read_credential(paths.credentials, own_profile(profile))
     return PairedClient(paths.companion_socket, PROGRAM, Credential(kept.client_id, kept.key))
 
 
-def _only_one(profiles: list[str]) -> str:
-    """Never a guess: the most privileged credential is not to be picked by chance."""
-    match profiles:
-        case [profile]:
-            return profile
+def own_profile(profile: str | None) -> str:
+    """The profile that was named, or the only one there is (exit 3 when that is not clear).
+
+    Never a guess: the most privileged credential is not to be picked by chance.
+    """
+    if profile is not None:
+        return profile
+    match profiles := list_profiles(find_paths().credentials):
+        case [only]:
+            return only
         case []:
             raise not_allowed("no credential profile: pair first (companion pair NAME --scopes ...)")
     raise not_allowed(

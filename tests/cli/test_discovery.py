@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import attrs
 import pytest
 
-from broker.cli.pages import whole_list
-from broker.client.errors import CallFailed
-from protocols.json_values import JSON
 from tests.cli.conftest import PROFILE, CommandLine
 from tests.cli.test_pair import kept
 from tests.support.broker_process import BrokerProcess
@@ -59,48 +53,3 @@ def test_discovery_needs_its_scope(companion: CommandLine) -> None:
         assert error["code"] == "FORBIDDEN"
     (companion.folder / "xdg" / "companion" / "credentials" / "blind.json").unlink()
     assert companion.json("characters", "list", "--credential-profile", PROFILE)
-
-
-# -- pages ---------------------------------------------------------------------------------------------------------
-
-
-@attrs.frozen
-class Page:
-    next_cursor: str | None
-
-
-class Pages:
-    """A list in pages, which changes once when `stale` says at which cursor."""
-
-    def __init__(self, stale: str | None = None, for_ever: bool = False) -> None:
-        self.asked: list[str | None] = []
-        self._stale = stale
-        self._for_ever = for_ever
-
-    def ask(self, cursor: str | None) -> tuple[Page, JSON]:
-        self.asked.append(cursor)
-        if cursor is not None and cursor == self._stale:
-            self._stale = self._stale if self._for_ever else None
-            raise CallFailed("INVALID_PARAMS", "stale", False, {"field": "cursor"})
-        number = int(cursor or "0")
-        following = str(number + 1) if number < 2 else None
-        raw: dict[str, Any] = {"things": [number], "current": "a", "nextCursor": following}
-        return Page(following), raw
-
-
-def test_pages_are_put_together() -> None:
-    pages, raw = whole_list(Pages().ask, "things")
-    assert raw == {"things": [0, 1, 2], "current": "a", "nextCursor": None}
-    assert len(pages) == 3
-
-
-@pytest.mark.requirement("CP-2.5", "CP-7.2")
-def test_a_list_that_changes_while_it_is_read_is_read_again() -> None:
-    pages = Pages(stale="2")
-    assert whole_list(pages.ask, "things")[1]["things"] == [0, 1, 2]
-    assert pages.asked == [None, "1", "2", None, "1", "2"]
-
-
-def test_one_that_always_changes_is_given_up() -> None:
-    with pytest.raises(CallFailed):
-        whole_list(Pages(stale="1", for_ever=True).ask, "things")

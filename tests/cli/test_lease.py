@@ -17,6 +17,7 @@ import pytest
 from broker.client.blocking.control import ControlConnection
 from protocols.control.leases import ListLeases, MayClose, MayCloseResult, Reason
 from tests.cli.conftest import COMMAND, CommandLine, one_value
+from tests.support.broker_process import BrokerProcess
 
 APP = "org.example.App"
 RUN = ("lease", "run", "--app", APP)
@@ -181,6 +182,19 @@ def test_a_command_that_does_not_exist_is_127(lonely: CommandLine) -> None:
 def test_the_commands_own_options_are_not_ours(lonely: CommandLine) -> None:
     assert lonely(*RUN, "--why", "-rf", "--", "echo", "--json", "--help").stdout == "--json --help\n"
     assert lonely(*RUN, "echo", "-n", "--required").stdout == "--required"
+
+
+def test_a_list_of_several_pages_is_printed_whole(broker: BrokerProcess, companion: CommandLine) -> None:
+    holder = broker.holder("many")
+    apps = [f"{APP}#{number:03}" for number in range(60)]
+    for app in apps:
+        holder.begin(app, 600)
+    listed = companion.json("lease", "list")
+    assert [one["appKey"] for one in listed["leases"]] == apps
+    assert listed["nextCursor"] is None
+    assert companion.inside("lease", "list").stdout.count("\n") == len(apps)
+    for app in apps:
+        holder.end(app)
 
 
 def test_a_reserved_quit_is_done_or_abandoned(companion: CommandLine) -> None:
