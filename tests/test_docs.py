@@ -78,6 +78,16 @@ def test_the_readme_names_exactly_two_set_up_commands() -> None:
     ]
 
 
+@pytest.mark.requirement("CP-7.7")
+def test_a_conformance_run_is_said_to_hold_for_one_version_and_to_certify_nothing() -> None:
+    for page in (ROOT / "fixtures" / "conformance" / "README.md", ROOT / "docs" / "companion.md"):
+        text = " ".join(page.read_text().split())
+        for words in ("this version", "these conditions"):
+            assert words in text, (page.name, words)
+    for page in PAGES:
+        assert not re.search(r"\b(is|are|been) certified\b|\bcertified by\b", page.read_text()), page.name
+
+
 @pytest.mark.requirement("CP-5.11")
 def test_the_limits_of_a_local_key_are_said_plainly() -> None:
     for page in (ROOT / "README.md", ROOT / "docs" / "authentication.md"):

@@ -13,8 +13,10 @@ from protocols.companion.catalog import CATALOG
 from protocols.companion.characters import Character, Style
 from protocols.companion.messages import CreateRequest, Snapshot
 from protocols.companion.states import State
+from protocols.errors import InvalidValue
 from protocols.json_values import JSON, JSONObject
 from protocols.refusal import Refused
+from protocols.structure import structure
 from tests.support.companion_world import CHOICE, Session, World, refusal
 
 OTHER_CHOICE: JSONObject = {**CHOICE, "title": "Delete?"}
@@ -251,6 +253,22 @@ def test_a_full_queue_refuses_the_new_and_keeps_the_old() -> None:
 
 
 # -- idempotency -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("CP-4.8")
+def test_nothing_is_merged_and_nobody_can_ask_for_it(session: Session) -> None:
+    first, second = session.notice(), session.notice()
+    assert first.request_id != second.request_id
+    assert [session.get(one.request_id).request_id for one in (first, second)] == [
+        first.request_id,
+        second.request_id,
+    ]
+    merge_key = (
+        CreateRequest,
+        {"capability": "notice.show", "params": {"text": "x"}, "timeoutMs": 1_000, "mergeKey": "m"},
+    )
+    with pytest.raises(InvalidValue, match="mergeKey"):
+        structure(*merge_key)
 
 
 @pytest.mark.requirement("CP-4.1", "G11", "CP-4.2")
