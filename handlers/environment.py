@@ -22,6 +22,8 @@ class Environment:
     loaded_packs: tuple[str, ...] = ()
     """The folders of the character packs whose entries are in the catalog."""
     skipped_packs: tuple[SkippedPack, ...] = ()
+    presenter: str = "none"
+    """The kind of presenter that this run is configured to have: desktop, terminal, exec or none."""
     host_label: str = "Companion"
     """What the person reads as the source of the host's own requests (CP-4.4)."""
     implementation_name: str = "companion-broker"

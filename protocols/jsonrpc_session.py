@@ -70,13 +70,17 @@ class _Slot:
 
 
 class JsonRpcEngine(LineEngine):
-    """Sans-I/O server of one JSON-RPC connection; subclasses give the tables and the order of the session."""
+    """Sans-I/O server of one JSON-RPC connection; subclasses give the tables and the order of the session.
+
+    `limit` is the frame limit in bytes, `max_batch` the published number of calls that a batch may hold.
+    """
 
     methods: ClassVar[Mapping[str, Method]] = {}
     notifications: ClassVar[Mapping[str, Method]] = {}
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, max_batch: int = jsonrpc.MAX_BATCH) -> None:
         super().__init__(limit)
+        self._max_batch = max_batch
         self._slots: dict[int, _Slot] = {}
         self._numbers = 0
 
@@ -99,7 +103,7 @@ class JsonRpcEngine(LineEngine):
         except ParseError:
             self._answer_garbage(None, _garbage("the line is not strict JSON", PARSE_ERROR))
             return
-        parsed = jsonrpc.parse(document)
+        parsed = jsonrpc.parse(document, max_batch=self._max_batch)
         if isinstance(parsed, jsonrpc.Batch):
             self._on_batch(parsed)
         elif isinstance(parsed, jsonrpc.Ignored):

@@ -143,6 +143,11 @@ class LineEngine(ABC):
         """Whether the handshake's time stands still, as it does while a person decides on a pairing."""
         return False
 
+    @property
+    def handshakes(self) -> int:
+        """How often the handshake's time has begun: at accept, and anew when what suspended it gives it anew."""
+        return 1
+
     def send(self, payload: bytes) -> None:
         """Queue one frame for the peer."""
         if not self._closed:

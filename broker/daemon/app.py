@@ -25,7 +25,7 @@ from broker.daemon.host import HostEntry
 from broker.daemon.ledger import Ledger
 from broker.daemon.listener import Doorkeeper, Service
 from broker.daemon.logs import Log
-from broker.daemon.presenter_process import Admit, command_of, keep_presenter
+from broker.daemon.presenter_process import Admit, command_of, keep_presenter, published
 from broker.daemon.protocol_table import Row, all_routes, protocol_table
 from broker.daemon.runtime_dir import private_folder
 from broker.daemon.sockets import Lock, SocketPlace, keep_places, lease_socket, open_places
@@ -85,9 +85,14 @@ class Setup:
     log: Log = attrs.field(factory=Log)
 
     @property
+    def presenter_kind(self) -> str:
+        """The kind of presenter that this broker shall have, as it was written."""
+        return self.config.presenter.kind if self.presenter is None else self.presenter
+
+    @property
     def presenter_command(self) -> Sequence[str] | None:
         """The command line of the presenter, None for none; StartRefused for a kind that does not exist."""
-        return command_of(self.config.presenter.kind if self.presenter is None else self.presenter)
+        return command_of(self.presenter_kind)
 
     @property
     def checked_label(self) -> str:
@@ -191,6 +196,7 @@ def _environment(setup: Setup) -> Environment:
         packs.catalog,
         loaded_packs=packs.loaded,
         skipped_packs=packs.skipped,
+        presenter=published(setup.presenter_kind),
         host_label=setup.checked_label,
     )
 

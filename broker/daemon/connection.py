@@ -84,6 +84,8 @@ class Connection:
         self._bucket = TokenBucket(terms.calls_per_second, terms.calls_per_second)
         self._charges: dict[int, Charge] = {}
         self._wake = trio.Event()
+        self._handshakes = 0
+        self._handshake_left = 0.0
         self._handshake_ends = math.inf
         self._waiting = trio.CancelScope()
         self._draining = False
@@ -240,11 +242,17 @@ class Connection:
         return None
 
     def _time_handshake(self) -> None:
-        """Run the handshake's time: there is none while it is suspended, and the full time again after that."""
+        """Run the handshake's time.  Suspended, it stands still; it begins anew when the engine says so."""
+        now = trio.current_time()
+        if self.engine.handshakes > self._handshakes:
+            self._handshakes = self.engine.handshakes
+            self._handshake_left, self._handshake_ends = self._terms.handshake_seconds, math.inf
+        running = self._handshake_ends < math.inf
         if self.engine.authenticated or self.engine.handshake_suspended:
+            self._handshake_left = self._handshake_ends - now if running else self._handshake_left
             self._handshake_ends = math.inf
-        elif self._handshake_ends == math.inf:
-            self._handshake_ends = trio.current_time() + self._terms.handshake_seconds
+        elif not running:
+            self._handshake_ends = now + self._handshake_left
         self._waiting.deadline = self._handshake_ends
 
     # -- from the effects -------------------------------------------------------------------------------------

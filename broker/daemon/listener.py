@@ -2,7 +2,7 @@
 
 Whatever a connection raises ends that connection and is logged.  While too many connections have not finished
 their handshake, further ones wait in the socket's backlog (but not the owner's tools, which have none to finish);
-over the published total they are turned away.
+over the published total they are turned away (but again not the owner's tools, which would then be of no use).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Doorkeeper:
         return True
 
     def _admit_client(self, sock: socket.socket, service: Service) -> None:
-        full = len(self._dispatch.connections) >= self._max_connections
+        full = service.handshake and len(self._dispatch.connections) >= self._max_connections
         try:
             sock.setblocking(False)
             connection = self.admit(sock, service)
@@ -89,7 +89,7 @@ class Doorkeeper:
     def admit(self, sock: socket.socket, service: Service) -> Connection | None:
         """Take in a connected socket; None when its peer is another user, which is closed without a word.
 
-        The published total is for clients: the presenter comes in however many they are.
+        The published total is for clients: the presenter, and the owner's tools, come in however many they are.
         """
         try:
             peer = peer_of(sock)

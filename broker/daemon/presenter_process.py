@@ -29,13 +29,21 @@ _LEAVE_SECONDS = 1.0
 Admit = Callable[[socket.socket], Connection | None]
 
 
-def command_of(kind: str) -> Sequence[str] | None:
-    """The command line of a presenter kind: None for `none`; StartRefused for a kind that does not exist.
+def settled(kind: str) -> str:
+    """The kind that is meant: `auto` is the terminal where somebody sits at one, else none."""
+    if kind != "auto":
+        return kind
+    return "terminal" if sys.stdin.isatty() and sys.stderr.isatty() else "none"
 
-    `auto` is the terminal where somebody sits at one, else none.
-    """
-    if kind == "auto":
-        kind = "terminal" if sys.stdin.isatty() and sys.stderr.isatty() else "none"
+
+def published(kind: str) -> str:
+    """The kind as clients may read it: the command of an `exec:` is not for them."""
+    return settled(kind).partition(":")[0]
+
+
+def command_of(kind: str) -> Sequence[str] | None:
+    """The command line of a presenter kind: None for `none`; StartRefused for a kind that does not exist."""
+    kind = settled(kind)
     if kind == "none":
         return None
     if kind == "terminal":

@@ -54,7 +54,11 @@ def protocol_table(policy: Policy) -> tuple[Row, ...]:
     )
     return (
         Row(
-            Service("companion", lambda: CompanionEngine(limits.max_frame_bytes), lambda peer: terms),
+            Service(
+                "companion",
+                lambda: CompanionEngine(limits.max_frame_bytes, limits.max_batch),
+                lambda peer: terms,
+            ),
             COMPANION,
             lambda paths: paths.companion_socket,
         ),
@@ -70,7 +74,7 @@ def protocol_table(policy: Policy) -> tuple[Row, ...]:
         Row(
             Service(
                 "control",
-                lambda: ControlEngine(limits.max_frame_bytes),
+                lambda: ControlEngine(limits.max_frame_bytes, limits.max_batch),
                 lambda peer: terms,
                 handshake=False,
             ),

@@ -50,9 +50,10 @@ def _authorization(client: Client | None) -> Authorization:
 
 
 def _presenter(draft: Draft) -> PresenterState:
-    link = draft.get(LINK, LINK_KEY)
+    """The kind is the configured one: what a presenter calls itself is its own affair."""
+    kind, link = draft.environment.presenter, draft.get(LINK, LINK_KEY)
     if link is None:
-        return PresenterState(kind="none", person=False, state="none")
+        return PresenterState(kind=kind, person=False, state="none" if kind == "none" else "away")
     said = settings(draft)
     state = "hidden" if said.hidden else "paused" if said.paused else "visible"
-    return PresenterState(kind=link.name, person=link.person, state=state)
+    return PresenterState(kind=kind, person=link.person, state=state)

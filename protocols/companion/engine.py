@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 from protocols.companion import pairing
 from protocols.companion.messages import Authenticate
 from protocols.companion.methods import METHODS
+from protocols.jsonrpc import MAX_BATCH
 from protocols.jsonrpc_session import JsonRpcEngine, Method
 from protocols.refusal import ErrorCode, Refused
 from protocols.session import Deliver
@@ -45,23 +46,28 @@ _UNAUTHENTICATED = Refused(ErrorCode.UNAUTHENTICATED, "not authenticated", close
 class CompanionEngine(JsonRpcEngine):
     """Sans-I/O server of one companion connection (companion.md, Session).
 
-    `max_frame_bytes` is the published limit that holds after authentication.
+    `max_frame_bytes` is the published limit that holds after authentication, `max_batch` that of a batch's calls.
     """
 
     methods: ClassVar[Mapping[str, Method]] = METHODS
 
-    def __init__(self, max_frame_bytes: int = FRAME_BYTES) -> None:
-        super().__init__(HANDSHAKE_FRAME_BYTES)
+    def __init__(self, max_frame_bytes: int = FRAME_BYTES, max_batch: int = MAX_BATCH) -> None:
+        super().__init__(HANDSHAKE_FRAME_BYTES, max_batch)
         self._max_frame_bytes = max_frame_bytes
         self._greeted = False
         self._pairing = False
+        self._pairings_ended = 0
         self._authenticating: int | None = None
 
     @property
     def handshake_suspended(self) -> bool:
         """Whether the time for the handshake stands still: a person is deciding on a pairing, or the broker
-        itself holds the answer to an authenticate back.  When it ends, the peer has the full time again."""
+        itself holds the answer to an authenticate back.  Only the end of a pairing gives the full time anew."""
         return self._pairing or self._authenticating is not None
+
+    @property
+    def handshakes(self) -> int:
+        return 1 + self._pairings_ended
 
     def admit(self, method: Method) -> Refused | None:
         """Whether the session has come far enough for the method, or too far."""
@@ -103,4 +109,5 @@ class CompanionEngine(JsonRpcEngine):
         """The end of a pairing; nothing of it is sent."""
         if not isinstance(body, pairing.PairingEnded):
             raise TypeError(f"the companion protocol has no push for {type(body).__name__}")
+        self._pairings_ended += self._pairing
         self._pairing = False

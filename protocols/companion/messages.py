@@ -91,7 +91,11 @@ class Access:
 
 @attrs.frozen(kw_only=True)
 class PresenterState:
-    """Which presenter draws, whether a person can answer at it, and whether it may draw now."""
+    """Which kind of presenter draws, whether a person can answer at it, and whether it draws now.
+
+    `kind`: desktop, terminal, exec or none.  `state`: visible, hidden, paused; away: it is not there, or not yet, and
+    is being started; none: there is none.
+    """
 
     kind: str
     person: bool

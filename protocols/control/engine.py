@@ -44,8 +44,8 @@ class ControlEngine(JsonRpcEngine):
 
     methods: ClassVar = METHODS
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
+    def __init__(self, limit: int, max_batch: int = jsonrpc.MAX_BATCH) -> None:
+        super().__init__(limit, max_batch)
         self.authenticated = True
 
     def push(self, body: object) -> None:

@@ -74,6 +74,38 @@ async def test_a_pairing_suspends_the_time_and_then_there_is_the_full_time_again
         assert trio.current_time() == ended_at + SECONDS
 
 
+async def test_an_answer_that_the_broker_holds_back_stops_the_time_and_gives_no_new_one(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_session(authenticated=False) as session:
+        for _ in range(3):
+            await trio.sleep(1)
+            held = await session.call("hold")
+            await trio.sleep(100 * SECONDS)
+            session.reply(held)
+            await wait_all_tasks_blocked()
+        answered_at = trio.current_time()
+        await session.ended()
+        assert trio.current_time() == answered_at + SECONDS - 3
+
+
+async def test_a_pairing_that_ends_while_an_answer_is_held_back_gives_the_full_time_after_it(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_session(authenticated=False) as session:
+        session.answer_at_once()
+        await trio.sleep(SECONDS - 1)
+        await session.call("pair")
+        session.handlers.decide = lambda call: True
+        held = await session.call("hold")
+        session.connection.push(Told())
+        await trio.sleep(100 * SECONDS)
+        session.reply(held)
+        answered_at = trio.current_time()
+        await session.ended()
+        assert trio.current_time() == answered_at + SECONDS
+
+
 @pytest.mark.parametrize("attempt", range(10))  # which task runs first is left to chance
 async def test_a_login_in_the_last_instant_either_holds_or_does_not(
     autojump_clock: MockClock, attempt: int

@@ -83,6 +83,14 @@ async def test_over_the_total_clients_are_turned_away_and_the_presenter_is_not(p
             assert await is_served(first)
 
 
+@pytest.mark.requirement("CP-4.5")
+async def test_over_the_total_the_owners_tools_still_come_in(place: socket.socket) -> None:
+    async with open_toy_dispatch(max_connections=1) as toy, toy.connect():
+        toy.dispatch.nursery.start_soon(toy.door.listen, place, attrs.evolve(TOY, handshake=False))
+        async with call_at(place) as tool:
+            assert await is_served(tool)
+
+
 def broken_engine() -> ToyEngine:
     raise RuntimeError(SECRET)
 

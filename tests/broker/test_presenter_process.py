@@ -19,7 +19,7 @@ from broker.daemon import presenter_process
 from broker.daemon.connection import Connection, Terms
 from broker.daemon.errors import StartRefused
 from broker.daemon.logs import Log
-from broker.daemon.presenter_process import FD_VARIABLE, Admit, command_of, keep_presenter
+from broker.daemon.presenter_process import FD_VARIABLE, Admit, command_of, keep_presenter, published
 from tests.support.toy_dispatch import TOY, ToyDispatch, open_toy_dispatch
 from tests.support.toy_session import PATIENCE_SECONDS
 
@@ -175,3 +175,11 @@ async def test_the_delay_grows_and_is_short_again_after_one_that_has_lived(
 def test_a_kind_that_names_no_command_refuses_the_start(kind: str) -> None:
     with pytest.raises(StartRefused, match=r"presenter\.kind"):
         command_of(kind)
+
+
+@pytest.mark.requirement("CP-2.3")
+@pytest.mark.parametrize(
+    ("kind", "told"), [("none", "none"), ("terminal", "terminal"), ("exec:/opt/show --key 'a:b'", "exec")]
+)
+def test_clients_are_told_the_kind_of_presenter_and_no_command(kind: str, told: str) -> None:
+    assert published(kind) == told

@@ -18,7 +18,6 @@ from tests.support.pure_world import PureWorld, Spoken
 from tests.support.transcripts import Play, Transcript, read_transcripts
 
 ROUTES = merge((connections.ROUTES, COMPANION, PRESENTER))
-SPOKEN = {"companion": Spoken(CompanionEngine), "presenter": Spoken(PresenterEngine)}
 
 
 def _case(transcript: Transcript) -> object:
@@ -28,6 +27,9 @@ def _case(transcript: Transcript) -> object:
 
 @pytest.mark.parametrize("transcript", [_case(one) for one in read_transcripts("companion")])
 async def test_conversation_goes_as_written(transcript: Transcript) -> None:
-    world = PureWorld(ROUTES, SPOKEN, Policy(limits=transcript.limits))
+    limits = transcript.limits
+    companion = Spoken(lambda: CompanionEngine(limits.max_frame_bytes, limits.max_batch))
+    spoken = {"companion": companion, "presenter": Spoken(PresenterEngine)}
+    world = PureWorld(ROUTES, spoken, Policy(limits=limits))
     await Play(PureDriver(world), world.me.id.pid).run(transcript)
     assert world.ledger.outstanding == 0

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -108,6 +108,9 @@ class Peer:
 class PureWorld:
     """See the module header."""
 
+    presenter_kind: ClassVar[str] = "desktop"
+    """What the broker of this world is configured to have."""
+
     def __init__(
         self,
         routes: Routes,
@@ -135,7 +138,13 @@ class PureWorld:
     # -- the broker ------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        environment = Environment(self.policy, f"run {self._next()}", f"boot {self._boots}", self.catalog)
+        environment = Environment(
+            self.policy,
+            f"run {self._next()}",
+            f"boot {self._boots}",
+            self.catalog,
+            presenter=self.presenter_kind,
+        )
         self.ledger = Ledger(self._routes, environment, self.disk, self.clocks.now, _raise)
         self.ledger.load(self.disk.live(self._routes.tables))
         self.submit(Started())

@@ -2,7 +2,8 @@
 
 ask     a plain call          wait     is charged to the waits
 login   serial; ends the handshake         cancel   is charged to nothing
-pair    suspends the handshake until something is pushed
+pair    suspends the handshake until something is pushed, and gives its time anew then
+hold    suspends the handshake until it is answered, and gives no new time
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from handlers.events import Call, CallRef
 from handlers.rule import Event
 from protocols import jsonrpc
 from protocols.jsonrpc_session import JsonRpcEngine, Method, method_table
-from protocols.session import Charge
+from protocols.session import Charge, Deliver
 from protocols.structure import integer, text
 
 PATIENCE_SECONDS = 10
@@ -53,6 +54,10 @@ class Pair(Ask):
     """See the module header."""
 
 
+class Hold(Ask):
+    """See the module header."""
+
+
 @attrs.frozen
 class Told:
     """What every call of the toy protocol is answered with."""
@@ -69,16 +74,31 @@ class ToyEngine(JsonRpcEngine):
         Method("login", Login, Told, serial=True),
         Method("cancel", Cancel, Told, charge=Charge.FREE),
         Method("pair", Pair, Told),
+        Method("hold", Hold, Told),
     )
 
     def __init__(self, authenticated: bool = True) -> None:
         super().__init__(65_536)
         self.authenticated = authenticated
         self._pairing = False
+        self._pairings_ended = 0
+        self._held: int | None = None
+
+    @property
+    def handshakes(self) -> int:
+        return 1 + self._pairings_ended
 
     @property
     def handshake_suspended(self) -> bool:
-        return self._pairing
+        return self._pairing or self._held is not None
+
+    def deliver(self, output: Deliver) -> None:
+        self._held = output.number if isinstance(output.message, Hold) else self._held
+        super().deliver(output)
+
+    def reply(self, number: int, body: object) -> None:
+        self._held = None if number == self._held else self._held
+        super().reply(number, body)
 
     def on_result(self, method: Method, body: object) -> None:
         self.authenticated |= method.name == "login"
@@ -86,6 +106,7 @@ class ToyEngine(JsonRpcEngine):
 
     def push(self, body: object) -> None:
         assert isinstance(body, Told)
+        self._pairings_ended += self._pairing
         self._pairing = False
         self.send(jsonrpc.notification("told", {"words": body.words}))
 

@@ -57,7 +57,7 @@ def test_the_presenters_state_follows_the_user() -> None:
         presenter = describe(world, connection).presenter
         return presenter.kind, presenter.state
 
-    assert state() == ("none", "none")
+    assert state() == ("desktop", "away")
     world.presenter.ready()
     assert state() == ("desktop", "visible")
     world.presenter.user("pause")
@@ -67,3 +67,24 @@ def test_the_presenters_state_follows_the_user() -> None:
     world.presenter.user("show")
     world.presenter.user("resume")
     assert state() == ("desktop", "visible")
+    world.presenter.gone()
+    assert state() == ("desktop", "away")
+
+
+def test_nobody_can_answer_at_a_presenter_that_is_away() -> None:
+    world = World()
+    world.presenter.ready()
+    world.presenter.gone()
+    assert describe(world, world.open()).presenter.person is False
+
+
+class Headless(World):
+    """A broker that has no presenter."""
+
+    presenter_kind = "none"
+
+
+def test_a_broker_without_a_presenter_says_that_there_is_none() -> None:
+    world = Headless()
+    presenter = describe(world, world.open()).presenter
+    assert (presenter.kind, presenter.person, presenter.state) == ("none", False, "none")
