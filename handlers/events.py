@@ -96,6 +96,15 @@ class ProcessEnded(Event):
 
 
 @attrs.frozen
+class Scrubbed(Event):
+    """The store's files hold nothing any more of the rows that had been deleted when `Scrub` asked for it."""
+
+    owed: ClassVar[bool] = True
+    id: str
+    revision: int
+
+
+@attrs.frozen
 class Reply(Effect):
     """Answer a call with a result, or with a refusal, as the connection's protocol renders it."""
 
@@ -131,6 +140,28 @@ class Unwatch(Effect):
     """Nobody needs to know of this process any more."""
 
     process: ProcessId
+
+
+@attrs.frozen
+class Then(Effect):
+    """Decide this event next: work that goes on in decisions of its own, each once the one before is stored."""
+
+    event: Event
+
+
+@attrs.frozen
+class Scrub(Effect):
+    """Leave nothing of deleted rows in the store's files, then say so with `Scrubbed`, however long it takes."""
+
+    id: str
+    revision: int
+
+
+@attrs.frozen
+class ForgetKey(Effect):
+    """Remove what the user's own programs keep to authenticate as this client, as far as it can be found."""
+
+    client_id: str
 
 
 @attrs.frozen

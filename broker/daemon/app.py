@@ -1,9 +1,9 @@
 """The one place that puts the broker together; `open_broker` is the embedding API, and what the tests use.
 
 Order of a start: the packages come from one place, the folders are private, the lock is held, the store is whole
-(or a fresh one), open and migrated, the rows are loaded, the restart is decided and committed; only then do sockets
-appear.  Order of an end: stop accepting, let what was decided be committed, tell who still waits, flush, remove the
-sockets, commit what the closed connections left behind, close the store, release the lock.
+(or a fresh one), open and migrated, the rows are loaded, the restart is decided and committed, open wipes are done;
+only then do sockets appear.  Order of an end: stop accepting, let what was decided be committed, tell who still
+waits, flush, remove the sockets, commit what the closed connections left behind, close the store, release the lock.
 """
 
 from __future__ import annotations
@@ -31,17 +31,20 @@ from broker.daemon.runtime_dir import private_folder
 from broker.daemon.sockets import Lock, SocketPlace, keep_places, lease_socket, open_places
 from broker.daemon.store import Fault, Reader, Store, no_fault
 from broker.daemon.store_file import damaged_at, open_store
+from broker.daemon.wiper import Wiper
 from broker.origin import check_origin
 from broker.packs import load_packs
 from broker.paths import RUNTIME_DIR, STATE_DIR, Paths
 from handlers.companion.names import check_name
+from handlers.companion.wiping import WIPES
 from handlers.environment import Environment
-from handlers.events import Started
+from handlers.events import ForgetKey, Scrub, Started
 from handlers.routes import merge
 from handlers.rule import Event
 from protocols.errors import InvalidValue
 
 _COMMIT_SECONDS = 1.0
+_WIPE_LOOK_SECONDS = 0.01
 _LAST_WORDS_SECONDS = 1.0
 
 
@@ -155,6 +158,7 @@ async def _running(
                     finally:
                         with trio.CancelScope(shield=True):
                             listening.cancel()
+                            broker.dispatch.wind_down()
                             await _say_goodbye(broker)
                 serving.cancel_scope.cancel()
             commits.cancel_scope.cancel()
@@ -170,6 +174,9 @@ async def _assemble(
     ledger = Ledger(routes, environment, reader, setup.clocks.now, dispatch.report)
     committer = Committer(ledger, thread, dispatch.perform)
     dispatch.attach(ledger, committer)
+    wiper = Wiper(thread, serving, setup.paths.credentials, setup.log, dispatch.submit)
+    dispatch.carry(Scrub, wiper.scrub)
+    dispatch.carry(ForgetKey, wiper.forget)
     await thread.run(lambda store: ledger.load(store.load(routes.tables)))
     started = Started(damaged_at(setup.paths.database))
     if not dispatch.submit(started):  # a fault of ours, logged: nobody may see requests that were not judged
@@ -177,6 +184,9 @@ async def _assemble(
     await committer.flush()
     if ledger.refusing:  # before the restart is on disk, nobody is let in to see what it has ended (CP-4.13)
         setup.log.warning("waiting_for_the_disk")
+        await committer.settle()
+    while ledger.rows.all(WIPES):  # what the last run was to delete for good is gone before anybody is let in
+        await trio.sleep(_WIPE_LOOK_SECONDS)
         await committer.settle()
     host = HostEntry(dispatch, setup.config.policy.limits.max_frame_bytes)
     host.open()

@@ -17,6 +17,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from typing import TypeVar
 
 import attrs
 import trio
@@ -26,6 +27,7 @@ from broker.daemon.store import Store
 from handlers.rule import Effect
 
 PROBE_EVERY_SECONDS = 1.0
+T = TypeVar("T")
 _REFUSALS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -56,14 +58,16 @@ class StoreThread:
         self._thread.start()
         await self.run(lambda store: None)
 
-    async def run(self, work: Callable[[Store], None]) -> None:
+    async def run(self, work: Callable[[Store], T]) -> T:
         """Do something in the thread, whatever is cancelled meanwhile; raises what the work raises."""
-        job = _Job(work)
+        results: list[T] = []
+        job = _Job(lambda store: results.append(work(store)))
         self._jobs.put(job)
         with trio.CancelScope(shield=True):
             await job.done.wait()
         if job.failure is not None:
             raise job.failure
+        return results[0]
 
     def stop(self) -> None:
         """Close the store and end the thread."""

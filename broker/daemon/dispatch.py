@@ -7,8 +7,8 @@ goes nowhere.  The deadline task sleeps until the next deadline of any row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import trio
 
@@ -18,10 +18,11 @@ from broker.daemon.connection import Connection
 from broker.daemon.ledger import Ledger
 from broker.daemon.logs import Log
 from broker.daemon.processes import ProcessWatch
-from handlers.events import Hangup, ProcessEnded, Push, Reply, Stop, Unwatch, Watch
+from handlers.events import Hangup, ProcessEnded, Push, Reply, Stop, Then, Unwatch, Watch
 from handlers.rule import Effect, Event
 from protocols.process import ProcessId
 
+E = TypeVar("E", bound=Effect)
 _LONGEST_SLEEP_SECONDS = 1.0
 """A sleeping machine stops trio's clock but not that of a deadline, so no sleep is longer than this."""
 
@@ -69,12 +70,14 @@ class Dispatch:
         self._earlier = trio.Event()
         self._sleeping_until: int | None = None
         self.silent = False
-        self._carry: Mapping[type[Effect], Callable[[Any], None]] = {
+        self._winding_down = False
+        self._carry: dict[type[Effect], Callable[[Any], object]] = {
             Reply: self._reply,
             Push: self._push,
             Hangup: self._hang_up,
             Watch: lambda effect: self._watch.watch(effect.process),
             Unwatch: lambda effect: self._watch.unwatch(effect.process),
+            Then: self._go_on,
             Stop: lambda effect: self.stopping.set(),
         }
 
@@ -82,6 +85,10 @@ class Dispatch:
         """Give the dispatch its ledger and committer, which in turn need its `perform`."""
         self._ledger = ledger
         self._committer = committer
+
+    def carry(self, kind: type[E], carry: Callable[[E], None]) -> None:
+        """Let effects of this kind be carried out by somebody else."""
+        self._carry[kind] = carry
 
     def submit(self, event: Event) -> bool:
         """Decide an event; False when its handler failed, which left everything as it was."""
@@ -104,6 +111,10 @@ class Dispatch:
         self.silent = True
         for insider in self.insiders.values():
             insider.lose()
+
+    def wind_down(self) -> None:
+        """Begin no further work that goes on in decisions of its own: the next start takes it up."""
+        self._winding_down = True
 
     def perform(self, effect: Effect) -> None:
         """Carry out one effect."""
@@ -142,6 +153,10 @@ class Dispatch:
         except Exception:
             recipient.abort()
             raise
+
+    def _go_on(self, effect: Then) -> None:
+        if not self._winding_down:
+            self.submit(effect.event)
 
     # -- processes and deadlines ------------------------------------------------------------------------------
 

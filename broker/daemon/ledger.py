@@ -297,6 +297,8 @@ class _View:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self._read: dict[Key, Row] = {}
+        """What was read from the disk: whoever finds rows and then changes them reads each once."""
         self.newest = 0
 
     def get(self, table: Table[R], key: str) -> R | None:
@@ -304,7 +306,7 @@ class _View:
         self._note(ledger._dirty.get((table.name, key), 0))
         row = ledger.rows.get(table, key)
         if row is None and table.reads_disk:
-            row = ledger._disk.read(table, key)
+            row = self._read.get((table.name, key)) or ledger._disk.read(table, key)
         return None if isinstance(row, Gone) else row  # type: ignore[return-value]
 
     def find(self, table: Table[R], index: str, value: str) -> list[R]:
@@ -313,7 +315,9 @@ class _View:
         found: list[Any] = list(ledger.rows.find(table, index, value))
         if index in table.lookups:
             on_disk = ledger._disk.look_up(table, index, value)
-            found += [row for row in on_disk if ledger.rows.get(table, table.key(row)) is None]  # type: ignore[arg-type]
+            found += [
+                row for row in self._kept(table, on_disk) if ledger.rows.get(table, table.key(row)) is None
+            ]
         return found
 
     def all(self, table: Table[R]) -> list[R]:
@@ -326,7 +330,9 @@ class _View:
         found: list[Any] = []
         if _on_disk(table, index):
             dirty = self._dirty_rows(table)
-            found += self._ledger._disk.up_to(table, index, (start, value), limit, dirty.keys())
+            found += self._kept(
+                table, self._ledger._disk.up_to(table, index, (start, value), limit, dirty.keys())
+            )
             in_memory: Iterable[Any] = dirty.values()
         else:
             in_memory = self._ledger.rows.all(table)
@@ -350,6 +356,11 @@ class _View:
         keys = (key for name, key in self._ledger._dirty if name == table.name)
         rows = {key: self._ledger.rows.get(table, key) for key in keys}
         return {key: None if isinstance(row, Gone) else row for key, row in rows.items()}
+
+    def _kept(self, table: AnyTable, rows: Iterable[Any]) -> Iterable[Any]:
+        for row in rows:
+            self._read[table.name, table.key(row)] = row
+            yield row
 
     def _note_all(self, table: AnyTable) -> None:
         self._note(self._ledger._dirty_tables.get(table.name, 0))

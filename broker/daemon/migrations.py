@@ -56,4 +56,5 @@ MIGRATIONS: tuple[Step, ...] = (
         "UPDATE requests SET body = json_set(body, '$.endedAge', 0), by_age = printf('%020d %s', 0, key)"
         " WHERE live = 0",
     ),
+    rows_table("wipes"),
 )

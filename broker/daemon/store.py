@@ -6,8 +6,8 @@ comparison is an assertion: a write that hits any other number of rows than one 
 disagree, and the broker must stop (`StoreDisagrees`).
 
 `fault` is called with a name before and after every call that writes: "before begin", "after begin", then `write
-TABLE` for each row, `commit`; `probe` and `migrate` likewise.  Tests make it raise, or end the process.  (After a
-commit it should only end the process: raising there would deny what is on disk.)
+TABLE` for each row, `commit`; `probe`, `migrate`, `rewrite` and `truncate` likewise.  Tests make it raise, or end the
+process.  (After a commit it should only end the process: raising there would deny what is on disk.)
 """
 
 from __future__ import annotations
@@ -28,6 +28,15 @@ from protocols.strict_json import decode, encode
 from protocols.structure import structure, unstructure
 
 Fault = Callable[[str], None]
+_BUSY_MS = 5_000
+_PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "secure_delete=ON",
+    "temp_store=MEMORY",  # rewriting the file must leave no copy of it elsewhere
+    "trusted_schema=OFF",
+    f"busy_timeout={_BUSY_MS}",
+)
 
 
 class StoreDisagrees(Exception):
@@ -63,7 +72,7 @@ class Store:
 
     def _prepare(self) -> None:
         version = self._version()
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF"):
+        for pragma in _PRAGMAS:
             self._db.execute(f"PRAGMA {pragma}")
         if sys.platform == "darwin":
             self._db.execute("PRAGMA fullfsync=ON")
@@ -90,6 +99,21 @@ class Store:
         """A small write of its own: once it is on disk, a batch that failed before it is certainly not."""
         with self._transaction():
             self._execute("probe", "UPDATE probe SET count = count + 1")
+
+    def rewrite(self) -> None:
+        """Write every row anew into fresh pages: no page keeps a copy of what was deleted or moved."""
+        self._execute("rewrite", "VACUUM")
+
+    def truncate_log(self) -> bool:
+        """Move the log into the file and leave it empty; False while somebody reads what it holds, at once."""
+        self._db.execute("PRAGMA busy_timeout=0")
+        try:
+            self._fault("before truncate")
+            (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._fault("after truncate")
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
+        return bool(busy == 0)
 
     def load(self, tables: Iterable[AnyTable]) -> Iterator[tuple[AnyTable, Row]]:
         """The rows that live in memory: those that are not settled."""

@@ -44,6 +44,14 @@ def age_now(draft: Draft, now: Now) -> int:
     return 0 if clock is None else clock.count + max(0, now.elapsed - clock.elapsed)
 
 
+def tick(draft: Draft, now: Now) -> int:
+    """What the age clock shows; whatever comes after is younger, even within the same millisecond."""
+    clock, age = draft.get(AGES, AGE_KEY), age_now(draft, now)
+    if clock is not None:
+        draft.put(AGES, attrs.evolve(clock, count=age + 1, elapsed=now.elapsed))
+    return age
+
+
 def started(draft: Draft, event: Started, now: Now) -> None:
     """A fresh store begins at 0; another boot of the machine has its own elapsed time."""
     boot_id = draft.environment.boot_id

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import attrs
 
-from handlers.companion import waits
+from handlers.companion import waits, wiping
 from handlers.companion.calls import UNAUTHENTICATED
 from handlers.companion.lifecycle import finish
 from handlers.companion.rows import CLIENTS, REQUESTS, WAITS, Request, capability_of
@@ -22,7 +22,8 @@ _REVOKED = attrs.evolve(UNAUTHENTICATED, closes=False)
 def revoke(draft: Draft, client_id: str, now: Now) -> bool:
     """The client's key is worth nothing from here on; False when there is no such client or it is revoked.
 
-    Its waits get UNAUTHENTICATED, its unfinished requests are cancelled/key_revoked, its sessions end.
+    Its waits get UNAUTHENTICATED, its unfinished requests are cancelled/key_revoked, its sessions end, and
+    everything that is kept of it is wiped (`handlers.companion.wiping`).
     """
     client = draft.get(CLIENTS, client_id)
     if client is None or client.revoked:
@@ -34,6 +35,7 @@ def revoke(draft: Draft, client_id: str, now: Now) -> bool:
         finish(draft, request, now, Step.CANCEL, "key_revoked")
     for connection in draft.find(CONNECTIONS, "client", client_id):
         draft.effect(Hangup(connection.number))
+    wiping.begin(draft, client_id)
     return True
 
 

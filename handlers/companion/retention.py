@@ -17,6 +17,7 @@ import attrs
 
 from handlers.companion.age import age_now
 from handlers.companion.calls import declined
+from handlers.companion.losses import is_cleared
 from handlers.companion.retention_rows import SWEEPS, TOMBSTONES, Sweep, Tombstone, end_of_age
 from handlers.companion.rows import REQUESTS, Request
 from handlers.events import Started
@@ -44,9 +45,11 @@ def is_over(draft: Draft, request: Request, now: Now) -> bool:
 
 
 def bury(draft: Draft, request: Request) -> None:
-    """Leave nothing of a request but its id and its owner."""
+    """Leave nothing of a request but its id and its owner; of one that was cleared nothing at all."""
     draft.drop(REQUESTS, request.id)
-    draft.put(TOMBSTONES, _tombstone(draft, request))
+    stone = _tombstone(draft, request)
+    if stone is not None:
+        draft.put(TOMBSTONES, stone)
 
 
 def check_not_expired(draft: Draft, client_id: str, request_id: str, now: Now) -> None:
@@ -56,7 +59,7 @@ def check_not_expired(draft: Draft, client_id: str, request_id: str, now: Now) -
     """
     request = draft.get(REQUESTS, request_id)
     if request is not None and is_over(draft, request, now):  # not swept yet
-        stone: Tombstone | None = _tombstone(draft, request)
+        stone = _tombstone(draft, request)
     else:
         stone = draft.get(TOMBSTONES, request_id)
     if stone is not None and stone.client_id == client_id and not _is_over(draft, _TOMBSTONES, stone, now):
@@ -64,9 +67,11 @@ def check_not_expired(draft: Draft, client_id: str, request_id: str, now: Now) -
     draft.all(TOMBSTONES)
 
 
-def _tombstone(draft: Draft, request: Request) -> Tombstone:
+def _tombstone(draft: Draft, request: Request) -> Tombstone | None:
     keep_ms = draft.environment.policy.retention.records_ms
     age, wall = _since(request)
+    if is_cleared(draft, age):
+        return None
     return Tombstone(request.id, request.client_id, age + keep_ms, wall + keep_ms)
 
 
@@ -108,6 +113,8 @@ def _is_over(draft: Draft, kept: _Kept[R], row: R, now: Now) -> bool:
     if since is None:
         return False
     keep_ms = kept.keep_ms(draft.environment.policy.retention)
+    if is_cleared(draft, since[0]):
+        return True
     age, wall = age_now(draft, now) - since[0], now.wall - since[1]
     return age >= keep_ms and (wall >= keep_ms or wall < 0)
 

@@ -18,6 +18,7 @@ from handlers.companion import (
     scheduler,
     session,
     waits,
+    wiping,
 )
 from handlers.companion.age import AGES
 from handlers.companion.create import create
@@ -34,7 +35,8 @@ from handlers.companion.rows import (
     WAITS,
 )
 from handlers.companion.update import update
-from handlers.events import Abandoned, Closed, Started
+from handlers.companion.wiping import WIPES, WipeOn
+from handlers.events import Abandoned, Closed, Scrubbed, Started
 from handlers.routes import Routes, merge
 from protocols.companion.discovery import DescribeCapability, ListCapabilities, ListCharacters, ListStyles
 from protocols.companion.messages import (
@@ -63,6 +65,7 @@ _REQUESTS = Routes(
         TOMBSTONES,
         SWEEPS,
         RECORD_COUNTS,
+        WIPES,
     ),
     calls={
         Hello: session.hello,
@@ -89,7 +92,16 @@ _REQUESTS = Routes(
         SWEEPS.name: retention.sweep,
     },
     facts={
-        Started: (age.started, restart.started, mutes.started, losses.started, retention.started),
+        Started: (
+            age.started,
+            restart.started,
+            mutes.started,
+            losses.started,
+            retention.started,
+            wiping.started,
+        ),
+        WipeOn: (wiping.go_on,),
+        Scrubbed: (wiping.scrubbed,),
         Closed: (waits.closed, session.closed),
         Abandoned: (waits.abandoned,),
     },

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from handlers.companion import clients, mutes, settings
+from handlers.companion import clients, mutes, settings, wiping
 from handlers.events import Call, Reply
 from handlers.presenter.rows import LINK, LINK_KEY
 from handlers.rule import Draft, Now
@@ -27,6 +27,7 @@ _SETTINGS: Mapping[Action, Callable[[Draft, Now], None]] = {
     "resume": settings.resume,
     "enable_access": settings.enable_access,
     "disable_access": settings.disable_access,
+    "clear_records": wiping.clear_records,
 }
 
 

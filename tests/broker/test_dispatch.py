@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from broker.daemon.logs import Log
 from handlers.connections import CONNECTIONS
-from handlers.events import CallRef, Hangup, Push, Reply, Stop
+from handlers.events import CallRef, Hangup, Opened, Push, Reply, Stop, Then
 from handlers.rule import Effect
 from tests.support.toy_dispatch import (
     DELAY_MS,
@@ -84,6 +84,17 @@ async def test_an_effect_for_somebody_who_has_gone_goes_nowhere(toy: ToyDispatch
     for effect in gone:
         toy.dispatch.perform(effect)
     assert toy.logged.getvalue() == ""
+
+
+async def test_work_goes_on_in_decisions_of_its_own_until_the_broker_winds_down(toy: ToyDispatch) -> None:
+    def opened() -> set[str]:
+        return {name for _, name in toy.dispatch._ledger.rows.contents()}
+
+    toy.dispatch.perform(Then(Opened(77, "toy", None)))
+    assert "77" in opened()
+    toy.dispatch.wind_down()
+    toy.dispatch.perform(Then(Opened(78, "toy", None)))
+    assert "78" not in opened()
 
 
 async def test_a_delayed_reply_comes_when_it_is_time_and_holds_nobody_up(

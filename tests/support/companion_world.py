@@ -153,6 +153,14 @@ class World(PureWorld):
         assert isinstance(row, Request)
         return row
 
+    def last_seen(self, request_id: str) -> Request:
+        """The request as a decision last left it, whether or not it is still kept."""
+        rows = [
+            change.after for change in self.decided if change.key == request_id and change.after is not None
+        ]
+        assert isinstance(rows[-1], Request)
+        return rows[-1]
+
     def hung_up(self) -> list[int]:
         return [effect.connection for effect in self.effects if isinstance(effect, Hangup)]
 

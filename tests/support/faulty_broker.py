@@ -4,6 +4,7 @@ PLAN names a file.  While it does not exist, this is the real broker.  Once it d
 in the file beside it and may come to an end:
 
     kill N            the process is SIGKILLed at the N-th call since the plan was made; none for N = 0
+    die NAME          the process is SIGKILLed at the first call of this name
     fail CODE NAME    calls of this name (see broker/daemon/store.py) raise this error of SQLite
 
 The test's end is `Faults`.
@@ -41,6 +42,10 @@ class Faults:
     def kill_at(self, number: int) -> None:
         """End the process at this call of the store, counted from 1."""
         self._make(f"kill {number}")
+
+    def kill_at_call(self, name: str) -> None:
+        """End the process at the next call of this name."""
+        self._make(f"die {name}")
 
     def record(self) -> None:
         """Only note the calls."""
@@ -85,7 +90,9 @@ class _Hook:
         self._count += 1
         with _calls_beside(self._plan).open("a") as calls:
             calls.write(f"{name}\n")
-        if verb == "kill" and self._count == int(what):
+        if (verb == "kill" and self._count == int(what)) or (
+            verb == "die" and name == " ".join((what, *names))
+        ):
             os.kill(os.getpid(), signal.SIGKILL)
         if verb == "fail" and name in names:
             error = sqlite3.OperationalError(f"{what} by plan")

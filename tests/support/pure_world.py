@@ -28,7 +28,10 @@ from handlers.events import (
     ProcessEnded,
     Push,
     Reply,
+    Scrub,
+    Scrubbed,
     Started,
+    Then,
     Watch,
 )
 from handlers.policy import Policy
@@ -123,6 +126,8 @@ class PureWorld:
         self.policy = policy
         self.catalog = catalog
         self.holding = False
+        self.files_are_read = False
+        """Whether somebody reads the store's files, which cannot be scrubbed then."""
         self.effects: list[Effect] = []
         """Every effect that was carried out."""
         self.peers: dict[int, Peer] = {}
@@ -201,6 +206,10 @@ class PureWorld:
                 peer.engine.push(body)
             case Hangup(connection) if peer := self.peers.get(connection):
                 peer.engine.close()
+            case Then(event):
+                self.ledger.decide(event)
+            case Scrub(id, revision) if not self.files_are_read:
+                self.ledger.decide(Scrubbed(id, revision))
             case Watch(process):
                 self._watched.add(process)
                 self._tell_deaths()

@@ -25,7 +25,7 @@ from handlers.companion.pairing_lifecycle import NO_KEY_YET
 from handlers.companion.routes import ROUTES as COMPANION
 from handlers.companion.rows import CLIENTS, REQUESTS, Client, Request
 from handlers.environment import Environment
-from handlers.events import Call, CallRef, Closed, Hangup, Opened, Push, Reply, Started
+from handlers.events import Call, CallRef, Closed, Hangup, Opened, Push, Reply, Scrub, Scrubbed, Started, Then
 from handlers.policy import Policy
 from handlers.presenter.routes import ROUTES as PRESENTER
 from handlers.routes import Routes, merge
@@ -198,6 +198,10 @@ class Stage:
 
     def _perform(self, effect: Effect) -> None:
         match effect:
+            case Then(event):
+                self.happen(event)
+            case Scrub(id, revision):
+                self.happen(Scrubbed(id, revision))
             case Reply(to, body):
                 assert to not in self.replies, "a call is answered once"
                 self.replies[to] = body

@@ -120,6 +120,7 @@ def test_what_is_taken_from_a_client_is_told(world: ControlWorld) -> None:
     assert told == [
         {"kind": "client", "state": "narrowed", "clientId": "c1", "scopes": ["notify"]},
         {"kind": "client", "state": "revoked", "clientId": "c1", "scopes": ["notify"]},
+        {"kind": "client", "state": "removed", "clientId": "c1", "scopes": ["notify"]},
     ]
 
 
