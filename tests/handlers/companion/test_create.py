@@ -263,12 +263,14 @@ def test_nothing_is_merged_and_nobody_can_ask_for_it(session: Session) -> None:
         first.request_id,
         second.request_id,
     ]
-    merge_key = (
-        CreateRequest,
-        {"capability": "notice.show", "params": {"text": "x"}, "timeoutMs": 1_000, "mergeKey": "m"},
-    )
+    asked: JSONObject = {
+        "capability": "notice.show",
+        "params": {"text": "x"},
+        "timeoutMs": 1_000,
+        "mergeKey": "m",
+    }
     with pytest.raises(InvalidValue, match="mergeKey"):
-        structure(*merge_key)
+        structure(CreateRequest, asked)
 
 
 @pytest.mark.requirement("CP-4.1", "G11", "CP-4.2")
