@@ -23,7 +23,8 @@ from protocols.presenter.messages import (
     Presented,
     too_late,
 )
-from tests.support.seat import ROOT, SECONDS, Seat
+from tests.support.hands import SECONDS
+from tests.support.seat import ROOT, Seat
 from tests.support.table import PAIRING, question
 
 
@@ -116,9 +117,9 @@ def test_no_escape_byte_ever_reaches_the_terminal(seat: Seat) -> None:
     seat.see("> ")
     seat.type("\x1b[A\u202e1")
     seat.see("1")
-    assert b"\x1b" not in seat.raw
-    assert "\u202e" not in seat.raw.decode()
-    assert "\x9b" not in seat.raw.decode()
+    assert b"\x1b" not in seat.drawn
+    assert "\u202e" not in seat.drawn.decode()
+    assert "\x9b" not in seat.drawn.decode()
 
 
 def test_it_ends_and_leaves_the_terminal_as_it_was_when_the_broker_goes(seat: Seat) -> None:

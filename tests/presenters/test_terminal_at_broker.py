@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import pty
 import select
@@ -18,53 +17,11 @@ from typing import Any
 import pytest
 
 from tests.support.broker_process import CONFIG, ROOT, START_SECONDS
+from tests.support.hands import SECONDS, Hands
 from tests.support.lines import Rpc
 
-SECONDS = 20.0
 LOG_IN = "import os, sys; os.login_tty(0); os.execv(sys.argv[1], sys.argv[1:])"
 """Makes its standard input the terminal of what it then becomes."""
-
-
-class Hands:
-    """The person before the terminal: reads the screen, types."""
-
-    def __init__(self, master: int) -> None:
-        self._master = master
-        self.screen = ""
-        self.all = ""
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-
-    def see(self, text: str) -> str:
-        """Wait until this is on the screen; everything up to it, which is then gone."""
-        until = time.monotonic() + SECONDS
-        while text not in self.screen:
-            self._wait(until)
-        seen, self.screen = self.screen.split(text, 1)
-        return seen
-
-    def see_number(self, kind: str) -> str:
-        """Wait until something of this kind is on the screen; its number."""
-        self.see(f"{kind} ")
-        return self.see(",")
-
-    def type(self, keys: str) -> None:
-        """Press these keys, as many at a time as the terminal takes."""
-        left = keys.encode()
-        until = time.monotonic() + SECONDS
-        while left:
-            if self._wait(until, writing=True):
-                left = left[os.write(self._master, left[:1024]) :]
-
-    def _wait(self, until: float, *, writing: bool = False) -> bool:
-        """Read what comes, once something has; whether the terminal takes keys."""
-        left = max(0.0, until - time.monotonic())
-        ready, writable, _ = select.select([self._master], [self._master] * writing, [], left)
-        assert ready or writable, self.screen[-2000:]
-        if ready:
-            seen = self._decoder.decode(os.read(self._master, 65536))
-            self.screen += seen
-            self.all += seen
-        return bool(writable)
 
 
 @contextmanager
@@ -272,7 +229,7 @@ def test_a_text_that_shows_one_thing_and_means_another_is_seen_through(
     hands.see("> ")
     hands.type("1\r")
     assert agent.end_of(request)[0] == "completed"
-    assert "\x1b" not in hands.all
+    assert b"\x1b" not in hands.drawn
 
 
 @pytest.mark.requirement("CP-3.11", "CP-2.11", "CP-3.6")
@@ -281,7 +238,8 @@ def test_a_progress_moves_is_closed_and_an_animation_is_finished(
 ) -> None:
     hands, agent = at_the_terminal
     progress = agent.create("progress.track", title="Build")
-    number = hands.see_number("progress")
+    hands.see("progress ")
+    number = hands.see(",")
     hands.see("how much is done is not known")
     progress = agent.wait_for(progress, "displayedAt")
     agent.client.call(

@@ -211,7 +211,7 @@ def test_an_ascii_terminal_shows_everything_in_ascii(ascii_seat: Seat) -> None:
     assert "  | Zo<U+00EB>" in seen
     ascii_seat.type("Zoë\r")
     assert ascii_seat.wait_for(Answer).result == {"text": "Zoë"}
-    assert all(byte in b"\r\n\b" or 32 <= byte < 127 for byte in ascii_seat.raw)
+    assert all(byte in b"\r\n\b" or 32 <= byte < 127 for byte in ascii_seat.drawn)
 
 
 @pytest.mark.requirement("G08")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
-import select
 import socket
 import struct
 import subprocess
@@ -21,25 +20,25 @@ from typing import TypeVar
 from protocols.presenter.engine import PresenterEngine
 from protocols.presenter.messages import Attention, Ping, Pong, Ready
 from protocols.session import Deliver, Send
+from tests.support.hands import SECONDS, Hands
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 10.0
 M = TypeVar("M")
 
 
-class Seat:
+class Seat(Hands):
     """A terminal with a person before it, the presenter in it, and the broker behind it."""
 
     def __init__(self, *arguments: str, **environment: str) -> None:
         self.engine = PresenterEngine()
-        self.screen = ""
-        self.raw = b""
         self._number = 0
         self.master, slave = pty.openpty()
+        super().__init__(self.master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.before = termios.tcgetattr(slave)
         self.slave = slave
         self.broker, theirs = socket.socketpair()
+        self.sources[self.broker.fileno()] = self._from_broker
         with theirs:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "broker.presenters.terminal", *arguments],
@@ -83,15 +82,7 @@ class Seat:
                     return output.message
                 assert isinstance(output.message, Attention), output.message
             else:
-                self._read(until)
-
-    def see(self, text: str) -> str:
-        """Wait until this is on the screen; everything up to it, which is then gone."""
-        until = time.monotonic() + SECONDS
-        while text not in self.screen:
-            self._read(until)
-        seen, self.screen = self.screen.split(text, 1)
-        return seen
+                self.wait(until)
 
     def is_silent(self) -> bool:
         """Whether the presenter has nothing more to say, but that it lives."""
@@ -99,28 +90,7 @@ class Seat:
         self.wait_for(Pong)
         return True
 
-    def type(self, keys: str) -> None:
-        """Press these keys, as many at a time as the terminal takes."""
-        left = keys.encode()
-        until = time.monotonic() + SECONDS
-        while left:
-            if self._wait(until, writing=True):
-                left = left[os.write(self.master, left[:1024]) :]
-
-    def _read(self, until: float) -> None:
-        self._wait(until, writing=False)
-
-    def _wait(self, until: float, *, writing: bool) -> bool:
-        """Take what comes, once something has; whether the terminal takes keys."""
-        broker, left = self.broker.fileno(), max(0.0, until - time.monotonic())
-        ready, writable, _ = select.select([broker, self.master], [self.master] * writing, [], left)
-        assert ready or writable, f"nothing came; on the screen: {self.screen[-2000:]}"
-        if broker in ready:
-            data = self.broker.recv(65536)
-            assert data, "the presenter has gone"
-            self.engine.receive(data)
-        if self.master in ready:
-            data = os.read(self.master, 65536)
-            self.raw += data
-            self.screen += data.decode()
-        return bool(writable)
+    def _from_broker(self) -> None:
+        data = self.broker.recv(65536)
+        assert data, "the presenter has gone"
+        self.engine.receive(data)
