@@ -171,7 +171,7 @@ class Desk:
         elif isinstance(body, Listing) and (asked := call.on) is not None:
             self._try(lambda: self._on_clients(asked, body))
         elif isinstance(body, Listing):
-            self._seat.say(drawing.listing_lines(body, self._seat.paper, self._seat.clock_in))
+            self._seat.say(drawing.listing_lines(body, self._seat))
         else:
             self._seat.say(call.done)
 

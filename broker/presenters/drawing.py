@@ -7,9 +7,8 @@ own words only ASCII.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from broker.presenters.characters import Paper
+from broker.presenters.seat import Seat
 from protocols.companion.capabilities import Interaction, Kind
 from protocols.presenter.messages import ConfirmPairing, Input, Listing, Present, Source
 
@@ -86,19 +85,18 @@ def pairing_lines(shown: ConfirmPairing, paper: Paper) -> list[str]:
     return lines
 
 
-def listing_lines(listing: Listing, paper: Paper, until: Callable[[int], str]) -> list[str]:
-    """What the person asked to see; `until` tells the time of day that is so many milliseconds away."""
+def listing_lines(listing: Listing, seat: Seat) -> list[str]:
+    """What the person asked to see."""
     lines = []
     for item in listing.pending or ():
-        what = paper.characters.shown(item.capability or "pairing")
-        lines.append(f"  {what}, {item.state}, until {until(item.remaining_ms)}, from:")
-        lines += barred(item.label, paper)
+        what = seat.paper.characters.shown(item.capability or "pairing")
+        lines.append(f"  {what}, {item.state}, until {seat.clock_in(item.remaining_ms)}, from:")
+        lines += barred(item.label, seat.paper)
     for client in listing.clients or ():
-        connected = ", connected" if client.connected else ""
-        lines.append(
-            f"  {client.client_id}: {', '.join(client.scopes)}; paired {client.created_at}{connected}:"
-        )
-        lines += barred(client.label, paper)
+        facts = [f"  {client.client_id}: {', '.join(client.scopes)}; paired {client.created_at}"]
+        facts += ["connected"] if client.connected else []
+        facts += [f"muted until {seat.clock_at(client.muted_until)}"] if client.muted_until else []
+        lines += [f"{', '.join(facts)}:", *barred(client.label, seat.paper)]
     return lines or ["  There is none."]
 
 

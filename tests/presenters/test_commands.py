@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from broker.presenters.commands import HELP
@@ -192,6 +193,13 @@ def test_what_the_broker_cannot_do_is_said(table: Table) -> None:
     table.type(":hide")
     table.show(Failed(1, "INVALID_PARAMS", "action: not\x1b available"))
     assert table.text() == "The broker could not do that: action: not<U+001B> available"
+
+
+def test_who_is_muted_is_seen_in_the_list(table: Table) -> None:
+    table.type(":clients")
+    muted = attrs.evolve(client(ID, "Agent"), muted_until="2030-01-01T12:00:00.000Z")
+    table.show(Replied(1, Listing(clients=(muted,))))
+    assert "connected, muted until (2030-01-01T12:00:00.000Z):\n  | Agent" in table.text()
 
 
 @pytest.mark.requirement("G08")

@@ -274,3 +274,24 @@ def test_the_person_hides_the_companion_while_a_text_is_asked_for(
     hands.see("> ")
     hands.type(":show\r")
     hands.see("The companion is shown")
+
+
+@pytest.mark.requirement("CP-4.9")
+def test_the_person_mutes_who_asks_without_naming_it(at_the_terminal: tuple[Hands, Agent]) -> None:
+    hands, agent = at_the_terminal
+    request = agent.choose("May I?")
+    hands.see("| May I?")
+    hands.see("> ")
+    hands.type(":mute 10\r")
+    hands.see("The question is gone: its program has been muted.")
+    hands.see("This client is muted for 10 min:")
+    assert agent.end_of(request) == ("cancelled", "muted_by_user", None)
+    refused = agent.client.refused(
+        "requests.create", capability="notice.show", params={"text": "!"}, timeoutMs=9_000
+    )
+    assert refused["reason"] == "muted"
+    hands.see("> ")
+    hands.type(":unmute Agent\r")
+    hands.see("This client may ask again:")
+    agent.create("notice.show", text="Thank you.")
+    hands.see("| Thank you.")
