@@ -123,7 +123,7 @@ def test_the_host_on_the_page_about_embedding_runs_as_it_stands(tmp_path: Path) 
 
 def test_the_page_about_the_control_protocol_names_every_method_and_every_event() -> None:
     page = (ROOT / "docs" / "control.md").read_text()
-    methods = page[page.index("## Methods") : page.index("## Monitoring")]
+    methods = page[page.index("## Methods") : page.index("## Clearing")]
     rows = [line.split("|")[1] for line in methods.splitlines() if line.startswith("| `")]
     assert {name for row in rows for name in re.findall(r"`(.+?)`", row)} == set(METHODS)
     monitoring = page[page.index("## Monitoring") :]

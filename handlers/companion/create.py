@@ -26,9 +26,11 @@ from protocols.json_values import JSONObject
 from protocols.refusal import ErrorCode
 
 
-@for_client
-def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) -> Snapshot:
-    """Accept a request, or find the one that this very call has made before."""
+def accept(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) -> Snapshot:
+    """Accept a request of this client, or find the one that this very call has made before.
+
+    Raises Declined and InvalidValue; the request's program is that of the connection that the call came by.
+    """
     asked = call.message
     capability = draft.environment.catalog.capabilities.get(asked.capability)
     fingerprint = _fingerprint(asked, capability)
@@ -69,6 +71,10 @@ def create(draft: Draft, client: Client, call: Call[CreateRequest], now: Now) ->
     draft.put(REQUESTS, request)
     scheduler.fill(draft, now)  # before the reply: it tells of the request as this decision leaves it
     return snapshot(draft.get(REQUESTS, request.id) or request)
+
+
+create = for_client(accept)
+"""Answers requests.create."""
 
 
 def _fingerprint(asked: CreateRequest, capability: Capability | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from protocols import jsonrpc
-from protocols.control import clients, messages, monitor
+from protocols.control import clients, data, messages, monitor
 from protocols.control.leases import (
     LeaseList,
     ListLeases,
@@ -18,6 +18,7 @@ from protocols.control.leases import (
 )
 from protocols.json_values import JSON
 from protocols.jsonrpc_session import JsonRpcEngine, Method, method_table
+from protocols.session import Charge
 from protocols.structure import unstructure
 
 METHODS = method_table(
@@ -28,6 +29,7 @@ METHODS = method_table(
     Method("clients.list", clients.ListClients, clients.ClientList),
     Method("clients.revoke", clients.RevokeClient, messages.Done),
     Method("clients.narrow", clients.NarrowClient, clients.NarrowedClient),
+    Method("data.clear", data.ClearData, data.ClearResult, charge=Charge.WAIT, batched=False),
     Method("monitor", monitor.Monitor, messages.Done, batched=False),
     Method("leases.list", ListLeases, LeaseList),
     Method("leases.may_close", MayClose, MayCloseResult),
