@@ -26,6 +26,7 @@ _COMMANDS = {
     "requests": "requests:requests",
     "lease": "lease:lease",
     "clients": "clients:clients",
+    "data": "data:data",
     "monitor": "monitor:monitor",
     "access": "access:access",
     "hide": "access:hide",

@@ -28,7 +28,7 @@ class Person(threading.Thread):
         self.seen: list[dict[str, Any]] = []
         """What was to be drawn."""
         self.answers: dict[str, str] = {}
-        """By the title of a question: the id or the text that it is answered with."""
+        """By the title of a question: the id or the text that it is answered with, CLOSED, or LEFT."""
         self._presenter = presenter
         presenter.socket.settimeout(None)
 
@@ -66,10 +66,11 @@ class Person(threading.Thread):
         shown = message["params"]
         self.seen.append(shown)
         self._look_at(shown)
-        if shown["kind"] != "interaction" or shown["title"] == LEFT:
+        does = self.answers.get(shown.get("title", ""), shown.get("title"))
+        if shown["kind"] != "interaction" or does == LEFT:
             return
         seen = {name: shown[name] for name in ("requestId", "revision", "digest")} | {"inputStartedMs": 0}
-        if shown["title"] == CLOSED:
+        if does == CLOSED:
             self._presenter.start("dismissed", **seen)
         else:
             self._presenter.start("answer", **seen, result=self._result(shown))
