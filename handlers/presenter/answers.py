@@ -74,9 +74,11 @@ def _not_the_prompt(
     draft: Draft, request: Request | None, showing: Showing | None, said: Answer | Dismissed
 ) -> Outcome | None:
     """Why the input is not one to a prompt that stands, as far as that shows before it is looked at."""
-    if request is not None and request.ended:
+    if request is None:  # wiped together with its client; it was taken off the screen before
+        return too_late("cancelled", None)
+    if request.ended:
         return too_late(request.state.value, request.reason)
-    if request is None or showing is None or showing.presented is None:
+    if showing is None or showing.presented is None:
         return rejected("not_presented")
     if isinstance(said, Dismissed) and capability_of(draft, request).kind is Kind.PROGRESS:
         stale = said.revision > showing.picture
