@@ -34,8 +34,8 @@ def clear(console: Console) -> None:
     deleted, and gone from the disk; 3: the person keeps it; 6: nobody decided; 5: nobody could be asked. Ctrl-C takes
     the question back.
     """
-    console.note("waiting for the person to decide in the presenter")
     with control() as connection:
+        console.note("waiting for the person to decide in the presenter")
         answer = connection.call("data.clear", ClearData(), _DECISION_SECONDS)
     assert isinstance(answer.result, ClearResult)
     if answer.result.status != "cleared":
