@@ -105,6 +105,14 @@ class Scrubbed(Event):
 
 
 @attrs.frozen
+class Sent(Event):
+    """Whatever had been sent to the connection when `TellWhenSent` asked has been handed to the kernel."""
+
+    owed: ClassVar[bool] = True
+    connection: int
+
+
+@attrs.frozen
 class Reply(Effect):
     """Answer a call with a result, or with a refusal, as the connection's protocol renders it."""
 
@@ -119,6 +127,13 @@ class Push(Effect):
 
     connection: int
     body: object
+
+
+@attrs.frozen
+class TellWhenSent(Effect):
+    """Tell with `Sent` when everything that was sent to the connection before is out; never, should it break."""
+
+    connection: int
 
 
 @attrs.frozen

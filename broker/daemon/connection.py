@@ -79,7 +79,7 @@ class Connection:
         self._socket = sock
         self._terms = terms
         self._broker = broker
-        self._outbox = Outbox(sock, terms.outbox_bytes, broker.nursery, self._wake_up, self._stop_reading)
+        self._outbox = Outbox(sock, terms.outbox_bytes, broker.nursery, self._emptied, self._stop_reading)
         self._account = Account({Charge.CALL.value: terms.max_calls, Charge.WAIT.value: terms.max_waits})
         self._bucket = TokenBucket(terms.calls_per_second, terms.calls_per_second)
         self._charges: dict[int, Charge] = {}
@@ -89,6 +89,7 @@ class Connection:
         self._handshake_ends = math.inf
         self._waiting = trio.CancelScope()
         self._draining = False
+        self._awaiting_sent: list[Callable[[], object]] = []
         self._closing = False
         self._ended = False
         self.ended = trio.Event()
@@ -179,6 +180,18 @@ class Connection:
     def _wake_up(self) -> None:
         self._wake.set()
 
+    def _emptied(self) -> None:
+        """The outbox has flushed what the peer was slow to take."""
+        self._wake_up()
+        self._tell_sent()
+
+    def _tell_sent(self) -> None:
+        if self._draining or self._outbox.closed or not self._outbox.empty:
+            return
+        awaiting, self._awaiting_sent = self._awaiting_sent, []
+        for tell in awaiting:
+            tell()
+
     async def _flushed(self) -> None:
         while not self._outbox.empty:
             await self._woken()
@@ -209,6 +222,7 @@ class Connection:
         finally:
             self._draining = False
         self._time_handshake()
+        self._tell_sent()
 
     def _carry_out(self, output: Output) -> None:
         match output:
@@ -269,6 +283,11 @@ class Connection:
         """Send a message that no call asked for."""
         self.engine.push(body)
         self._after_writing()
+
+    def when_sent(self, tell: Callable[[], object]) -> None:
+        """Tell once everything that was sent so far is handed to the kernel; never, if the peer does not take it."""
+        self._awaiting_sent.append(tell)
+        self._tell_sent()
 
     def hang_up(self) -> None:
         """Close the connection after what was sent before."""

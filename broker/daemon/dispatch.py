@@ -18,7 +18,18 @@ from broker.daemon.connection import Connection
 from broker.daemon.ledger import Ledger
 from broker.daemon.logs import Log
 from broker.daemon.processes import ProcessWatch
-from handlers.events import Hangup, ProcessEnded, Push, Reply, Stop, Then, Unwatch, Watch
+from handlers.events import (
+    Hangup,
+    ProcessEnded,
+    Push,
+    Reply,
+    Sent,
+    Stop,
+    TellWhenSent,
+    Then,
+    Unwatch,
+    Watch,
+)
 from handlers.rule import Effect, Event
 from protocols.process import ProcessId
 
@@ -75,6 +86,7 @@ class Dispatch:
             Reply: self._reply,
             Push: self._push,
             Hangup: self._hang_up,
+            TellWhenSent: self._tell_when_sent,
             Watch: lambda effect: self._watch.watch(effect.process),
             Unwatch: lambda effect: self._watch.unwatch(effect.process),
             Then: self._go_on,
@@ -142,6 +154,11 @@ class Dispatch:
 
     def _hang_up(self, effect: Hangup) -> None:
         self._tell(effect.connection, lambda to: to.hang_up())
+
+    def _tell_when_sent(self, effect: TellWhenSent) -> None:
+        connection = self.connections.get(effect.connection)
+        if connection is not None:
+            connection.when_sent(lambda: self.submit(Sent(effect.connection)))
 
     def _tell(self, number: int, tell: Callable[[Recipient], None]) -> None:
         """Whoever cannot be told is cut off, lest it wait for ever."""

@@ -29,14 +29,20 @@ def revoke(draft: Draft, client_id: str, now: Now) -> bool:
     if client is None or client.revoked:
         return False
     draft.put(CLIENTS, attrs.evolve(client, revoked=True))
+    end_sessions(draft, client_id)
     for request in _unfinished(draft, client_id):
-        for wait in draft.find(WAITS, "request", request.id):
-            waits.answer(draft, wait, _REVOKED)
         finish(draft, request, now, Step.CANCEL, "key_revoked")
-    for connection in draft.find(CONNECTIONS, "client", client_id):
-        draft.effect(Hangup(connection.number))
     wiping.begin(draft, client_id)
     return True
+
+
+def end_sessions(draft: Draft, client_id: str, but: int | None = None) -> None:
+    """Every wait of a client's sessions gets UNAUTHENTICATED, then they are closed; all but one, if it is named."""
+    for connection in draft.find(CONNECTIONS, "client", client_id):
+        if connection.number != but:
+            for wait in draft.find(WAITS, "connection", str(connection.number)):
+                waits.answer(draft, wait, _REVOKED)
+            draft.effect(Hangup(connection.number))
 
 
 def narrow(draft: Draft, client_id: str, scopes: Collection[str], now: Now) -> bool:

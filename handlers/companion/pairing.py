@@ -16,7 +16,7 @@ from handlers.companion.names import check_name, is_in_use, is_reserved
 from handlers.companion.pairing_rows import PAIRING_PARKS, PAIRINGS, Pairing
 from handlers.companion.settings import access_enabled, settings
 from handlers.connections import caller
-from handlers.events import Call, Closed, Reply, Started
+from handlers.events import Call, Closed, Sent, Started
 from handlers.presenter import showing
 from handlers.routes import Routes
 from handlers.rule import Draft, Now, derive, new_id
@@ -55,7 +55,7 @@ def _answered(
         except InvalidValue as error:
             body = invalid_params(error)
         if body is not None:
-            draft.effect(Reply(call.ref, body))
+            pairing_lifecycle.tell(draft, call.ref, body)
 
     return answered
 
@@ -180,6 +180,10 @@ ROUTES = Routes(
         PAIRINGS.name: pairing_lifecycle.deadline,
         PAIRING_PARKS.name: pairing_lifecycle.wait_over,
     },
-    facts={Closed: (pairing_lifecycle.closed,), Started: (pairing_lifecycle.started,)},
+    facts={
+        Closed: (pairing_lifecycle.closed,),
+        Sent: (pairing_lifecycle.sent,),
+        Started: (pairing_lifecycle.started,),
+    },
     settle=(pairing_lifecycle.deny_when_tightened,),
 )

@@ -1,31 +1,27 @@
 """The life of a pairing: every change of its status is made here (companion.md, Pairing).
 
-    pending --approve--> approved --hand_over--> the key, exactly once
+    pending --approve--> approved --hand_over--> the key, exactly once --sent--> a client
             --end------> denied, expired, cancelled
                          (approved, too, while the key is still here: the client's record is deleted again)
 
 The key is made in the very decision that hands it over, and only its SHA-256 is stored there (CP-5.2).  Until
 then the client's record holds no verification material, so nobody can authenticate with it; one that a crash
-left in that state is deleted at the next start.
+left in that state is deleted at the next start.  A key whose bytes never left the broker is no key: whatever ends
+the pairing before deletes the record as well.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-
 import attrs
 
+from handlers.companion.keys import NO_KEY_YET, new_key
 from handlers.companion.pairing_rows import PAIRING_PARKS, PAIRINGS, Pairing, PairingPark
 from handlers.companion.rows import CLIENTS, SETTINGS, Client
 from handlers.companion.settings import access_enabled, settings
-from handlers.events import CallRef, Closed, Push, Reply, Started
+from handlers.events import CallRef, Closed, Push, Reply, Sent, Started, TellWhenSent
 from handlers.presenter import showing
-from handlers.rule import Draft, Due, Now, derive, new_id
+from handlers.rule import Draft, Due, Now, new_id
 from protocols.companion.pairing import PairingEnded, PairingOutcome, Scope, Status
-
-NO_KEY_YET = ""
-"""In place of a digest: no key has it."""
 
 
 def current(draft: Draft, pairing_id: str, now: Now) -> Pairing | None:
@@ -46,8 +42,7 @@ def approve(draft: Draft, pairing: Pairing, scopes: tuple[Scope, ...], seed: byt
 
 def end(draft: Draft, pairing: Pairing, status: Status) -> Pairing:
     """It comes to nothing: taken off the screen, and whoever waits is told."""
-    if pairing.client_id is not None and not pairing.key_given:
-        draft.drop(CLIENTS, pairing.client_id)
+    _forget_client(draft, pairing)
     return _decided(draft, attrs.evolve(pairing, status=status, client_id=None, granted=()), b"")
 
 
@@ -66,11 +61,22 @@ def outcome(draft: Draft, pairing: Pairing, seed: bytes) -> PairingOutcome:
 
 def _hand_over(draft: Draft, pairing: Pairing, client: Client, seed: bytes) -> str:
     """A fresh key of 256 bits (CP-5.1), of which only the digest stays here."""
-    key = base64.urlsafe_b64encode(derive(seed, "key")).decode().rstrip("=")
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    draft.put(CLIENTS, attrs.evolve(client, key_sha256=digest))
+    made = new_key(seed)
+    draft.put(CLIENTS, attrs.evolve(client, key_sha256=made.sha256))
     draft.put(PAIRINGS, attrs.evolve(pairing, key_given=True))
-    return key
+    return made.key
+
+
+def tell(draft: Draft, ref: CallRef, body: object) -> None:
+    """Answer a call of the asker; of a key it has to be known whether its bytes left the broker."""
+    draft.effect(Reply(ref, body))
+    if isinstance(body, PairingOutcome) and body.key is not None:
+        draft.effect(TellWhenSent(ref.connection))
+
+
+def _forget_client(draft: Draft, pairing: Pairing) -> None:
+    if pairing.client_id is not None and not pairing.key_sent:
+        draft.drop(CLIENTS, pairing.client_id)
 
 
 def _decided(draft: Draft, pairing: Pairing, seed: bytes) -> Pairing:
@@ -79,7 +85,7 @@ def _decided(draft: Draft, pairing: Pairing, seed: bytes) -> Pairing:
     for park in sorted(draft.find(PAIRING_PARKS, "pairing", pairing.id), key=lambda row: row.number):
         draft.drop(PAIRING_PARKS, PAIRING_PARKS.key(park))
         latest = draft.get(PAIRINGS, pairing.id) or decided
-        draft.effect(Reply(CallRef(park.connection, park.number), outcome(draft, latest, seed)))
+        tell(draft, CallRef(park.connection, park.number), outcome(draft, latest, seed))
     draft.effect(Push(pairing.connection, PairingEnded()))
     return draft.get(PAIRINGS, pairing.id) or decided
 
@@ -106,12 +112,18 @@ def closed(draft: Draft, event: Closed, now: Now) -> None:
         forget(draft, pairing)
 
 
+def sent(draft: Draft, event: Sent, now: Now) -> None:
+    """The bytes of a key have left the broker: the pairing is done."""
+    for pairing in draft.find(PAIRINGS, "connection", str(event.connection)):
+        if pairing.key_given and not pairing.key_sent:
+            draft.put(PAIRINGS, attrs.evolve(pairing, key_sent=True))
+
+
 def forget(draft: Draft, pairing: Pairing) -> None:
     """Let go of a pairing and of everything that hangs on it."""
     for park in draft.find(PAIRING_PARKS, "pairing", pairing.id):
         draft.drop(PAIRING_PARKS, PAIRING_PARKS.key(park))
-    if pairing.client_id is not None and not pairing.key_given:
-        draft.drop(CLIENTS, pairing.client_id)
+    _forget_client(draft, pairing)
     showing.withdraw(draft, pairing.id, "cancelled")
     draft.drop(PAIRINGS, pairing.id)
 

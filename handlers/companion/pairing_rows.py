@@ -16,7 +16,8 @@ class Pairing:
     """One pairing of one connection (companion.md, Pairing).
 
     `deadline` is elapsed milliseconds, `expires_at` wall milliseconds.  `granted` is what the person allowed.
-    There is no key here: it is made in the very decision that hands it over (`key_given` from then on).
+    There is no key here: it is made in the very decision that hands it over (`key_given` from then on).  `key_sent`
+    says that its bytes have left the broker.
     """
 
     id: str
@@ -34,12 +35,13 @@ class Pairing:
     client_id: str | None = None
     granted: tuple[Scope, ...] = ()
     key_given: bool = False
+    key_sent: bool = False
     revision: int = 0
 
     @property
     def open(self) -> bool:
-        """Whether something is still to come of it: a decision, or the handing over of the key."""
-        return self.status == "pending" or (self.status == "approved" and not self.key_given)
+        """Whether something is still to come of it: a decision, or the key that the asker is to get."""
+        return self.status == "pending" or (self.status == "approved" and not self.key_sent)
 
 
 def _pairing_deadline(row: Pairing) -> Deadline | None:

@@ -46,6 +46,7 @@ from protocols.companion.messages import (
     DescribeRuntime,
     GetRequest,
     Hello,
+    RotateKey,
     UpdateRequest,
     WaitRequest,
 )
@@ -70,6 +71,7 @@ _REQUESTS = Routes(
     calls={
         Hello: session.hello,
         Authenticate: session.authenticate,
+        RotateKey: session.rotate_key,
         DescribeRuntime: describe.describe_runtime,
         ListCharacters: discovery.list_characters,
         ListCapabilities: discovery.list_capabilities,

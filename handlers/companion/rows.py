@@ -29,7 +29,10 @@ class Mute:
 
 @attrs.frozen
 class Client:
-    """A paired client.  `key_sha256` is all that is kept of its key (CP-5.2); times are wall milliseconds."""
+    """A paired client.  `key_sha256` is all that is kept of its key (CP-5.2); times are wall milliseconds.
+
+    `next_key_sha256` is that of a key which it has asked for and not used yet: until then both hold.
+    """
 
     id: str
     label: str
@@ -37,6 +40,7 @@ class Client:
     key_sha256: str = attrs.field(repr=False)
     created_at: int
     revoked: bool = False
+    next_key_sha256: str | None = attrs.field(default=None, repr=False)
     mute: Mute | None = None
     revision: int = 0
 

@@ -1,4 +1,4 @@
-"""session.hello and session.authenticate (companion.md, Session).
+"""session.hello, session.authenticate and session.rotate_key (companion.md, Session; docs/authentication.md).
 
 An unknown client, a wrong key and a revoked client are told apart by nothing: the same error, after the same
 work, with the same delay.  The delay grows with the failures of the peer's process, whatever connection it
@@ -7,13 +7,13 @@ comes by.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-
 import attrs
 
-from handlers.companion.calls import paired
-from handlers.companion.rows import FAILURES, Client, Failures
+from handlers.companion.calls import declined, for_client, paired
+from handlers.companion.clients import end_sessions
+from handlers.companion.host import is_host
+from handlers.companion.keys import has_digest, new_key
+from handlers.companion.rows import CLIENTS, FAILURES, Client, Failures
 from handlers.companion.settings import access_enabled
 from handlers.connections import CONNECTIONS, Connection, caller
 from handlers.events import Call, Closed, Reply
@@ -26,6 +26,8 @@ from protocols.companion.messages import (
     Hello,
     HelloResult,
     Implementation,
+    RotatedKey,
+    RotateKey,
 )
 from protocols.json_values import JSONObject
 from protocols.refusal import ErrorCode, Refused
@@ -35,8 +37,6 @@ MAX_FAILURES = 3
 FORGOTTEN_AFTER_MS = 10 * MINUTE
 _FIRST_DELAY_MS = 100
 _LONGEST_DELAY_MS = 10_000
-_NO_KEY = "0" * 64
-"""What is compared with where there is no client: no key has this digest."""
 
 
 def hello(draft: Draft, call: Call[Hello], now: Now) -> None:
@@ -74,6 +74,19 @@ def authenticate(draft: Draft, call: Call[Authenticate], now: Now) -> None:
     draft.effect(Reply(call.ref, body, delay_ms))
 
 
+@for_client
+def rotate_key(draft: Draft, client: Client, call: Call[RotateKey], now: Now) -> RotatedKey:
+    """Another key for the client: both hold until the new one is used, so none that is lost locks anybody out.
+
+    One that was asked for before and not used yet is worth nothing from here on.
+    """
+    if is_host(client.id):
+        raise declined(ErrorCode.FORBIDDEN, "the host has no key")
+    made = new_key(call.seed)
+    draft.put(CLIENTS, attrs.evolve(client, next_key_sha256=made.sha256))
+    return RotatedKey(client_id=client.id, key=made.key)
+
+
 def forget(draft: Draft, event: Due, now: Now) -> None:
     """Failures that are long past count no more."""
     draft.drop(FAILURES, event.key)
@@ -88,22 +101,25 @@ def _judge(draft: Draft, connection: Connection, claim: Authenticate) -> Authent
     if not access_enabled(draft):
         return Refused(ErrorCode.RUNTIME_UNAVAILABLE, "external access is off", {"reason": "access_off"})
     client = paired(draft, claim.client_id)
-    if not _proves(claim.key, client) or client is None:
+    held = has_digest(claim.key, None if client is None else client.key_sha256)
+    asked_for = has_digest(claim.key, None if client is None else client.next_key_sha256)
+    if client is None or not (held or asked_for):
         return Refused(ErrorCode.UNAUTHENTICATED, "unknown client or wrong key")
+    if asked_for:
+        _use_next_key(draft, client, connection)
     limit = draft.environment.policy.limits.max_connections_per_client
     others = [row for row in draft.find(CONNECTIONS, "client", client.id) if row.number != connection.number]
-    if len(others) >= limit:
+    if len(others) >= limit and not asked_for:
         details: JSONObject = {"reason": "maxConnectionsPerClient", "limit": limit, "retryAfterMs": 1_000}
         return Refused(ErrorCode.RATE_LIMITED, "too many connections of this client", details)
     return AuthenticateResult(client_id=client.id, label=client.label, scopes=client.scopes)
 
 
-def _proves(key: str, client: Client | None) -> bool:
-    """Whether the key is the client's: the same work for every outcome, in constant time on bytes."""
-    stored = _NO_KEY if client is None else client.key_sha256
-    claimed = hashlib.sha256(key.encode()).hexdigest()
-    same = hmac.compare_digest(claimed.encode(), stored.encode())
-    return same and client is not None
+def _use_next_key(draft: Draft, client: Client, connection: Connection) -> None:
+    """The client has its new key: the old one is dead, and so are the sessions that it has opened."""
+    assert client.next_key_sha256 is not None
+    draft.put(CLIENTS, attrs.evolve(client, key_sha256=client.next_key_sha256, next_key_sha256=None))
+    end_sessions(draft, client.id, but=connection.number)
 
 
 def _delay(draft: Draft, connection: Connection) -> int:

@@ -65,6 +65,19 @@ class AuthenticateResult:
     scopes: tuple[str, ...]
 
 
+@attrs.frozen(kw_only=True)
+class RotateKey:
+    """session.rotate_key: another key for the client of this session; no parameters."""
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class RotatedKey:
+    """The new key, told once.  The old one holds until the new one has authenticated."""
+
+    client_id: str
+    key: str
+
+
 # -- runtime.describe --------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,8 @@ from protocols.companion.messages import (
     GetRequest,
     Hello,
     HelloResult,
+    RotatedKey,
+    RotateKey,
     RuntimeDescription,
     Snapshot,
     UpdateRequest,
@@ -26,6 +28,7 @@ from protocols.session import Charge
 METHODS = method_table(
     Method("session.hello", Hello, HelloResult, serial=True, batched=False),
     Method("session.authenticate", Authenticate, AuthenticateResult, serial=True, batched=False),
+    Method("session.rotate_key", RotateKey, RotatedKey, batched=False),
     Method("runtime.describe", DescribeRuntime, RuntimeDescription),
     *DISCOVERY_METHODS,
     Method("requests.create", CreateRequest, Snapshot),

@@ -12,6 +12,8 @@ from broker.daemon.connection import Terms
 from handlers.events import Call, Closed, HalfClosed
 from tests.support.toy_session import Ask, Session, Told, open_session
 
+LONG = 1_000_000
+"""More than a socket buffers."""
 FEW = Terms(max_calls=2, max_waits=1, calls_per_second=6)
 
 
@@ -49,6 +51,53 @@ async def test_replies_that_come_while_a_batch_is_delivered_are_one_line(session
     replies = await session.peer.read_batch()
     assert [reply["result"]["words"] for reply in replies] == ["0", "1", "2"]
     assert session.connection.charged == 0
+
+
+# -- what has left -------------------------------------------------------------------------------------------------
+
+
+async def test_what_the_kernel_takes_at_once_is_told_to_be_sent_at_once(session: Session) -> None:
+    sent: list[str] = []
+    session.reply(await session.call("ask"), "a word")
+    session.connection.when_sent(lambda: sent.append("told"))
+    assert sent == ["told"]
+
+
+async def test_what_a_slow_peer_has_not_taken_is_told_to_be_sent_when_it_has(session: Session) -> None:
+    sent: list[str] = []
+    call = await session.call("ask")
+    session.reply(call, "x" * LONG)
+    session.connection.when_sent(lambda: sent.append("told"))
+    await wait_all_tasks_blocked()
+    assert sent == []
+    assert (await session.peer.read() or {})["result"]["words"] == "x" * LONG
+    await wait_all_tasks_blocked()
+    assert sent == ["told"]
+
+
+async def test_what_a_peer_never_took_is_never_told_to_be_sent(session: Session) -> None:
+    sent: list[str] = []
+    session.reply(await session.call("ask"), "x" * LONG)
+    session.connection.when_sent(lambda: sent.append("told"))
+    await session.peer.stream.aclose()
+    await session.ended()
+    assert sent == []
+
+
+async def test_a_reply_within_the_delivery_is_sent_before_that_is_told(session: Session) -> None:
+    """Its bytes are still in the engine when it was given."""
+    sent: list[bool] = []
+
+    def decide(call: Call[Ask]) -> bool:
+        session.reply(call.ref, "now")
+        session.connection.when_sent(lambda: sent.append(session.connection._draining))
+        assert sent == []
+        return True
+
+    session.handlers.decide = decide
+    await session.peer.send("ask")
+    assert (await session.peer.read() or {})["result"] == {"words": "now"}
+    assert sent == [False]
 
 
 # -- quotas -------------------------------------------------------------------------------------------------------

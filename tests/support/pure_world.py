@@ -30,7 +30,9 @@ from handlers.events import (
     Reply,
     Scrub,
     Scrubbed,
+    Sent,
     Started,
+    TellWhenSent,
     Then,
     Watch,
 )
@@ -206,6 +208,8 @@ class PureWorld:
                 peer.engine.push(body)
             case Hangup(connection) if peer := self.peers.get(connection):
                 peer.engine.close()
+            case TellWhenSent(connection) if connection in self.peers:
+                self.ledger.decide(Sent(connection))
             case Then(event):
                 self.ledger.decide(event)
             case Scrub(id, revision) if not self.files_are_read:

@@ -21,11 +21,25 @@ import attrs
 
 from broker.daemon.ledger import Ledger
 from handlers import connections
-from handlers.companion.pairing_lifecycle import NO_KEY_YET
+from handlers.companion.keys import NO_KEY_YET
 from handlers.companion.routes import ROUTES as COMPANION
 from handlers.companion.rows import CLIENTS, REQUESTS, Client, Request
 from handlers.environment import Environment
-from handlers.events import Call, CallRef, Closed, Hangup, Opened, Push, Reply, Scrub, Scrubbed, Started, Then
+from handlers.events import (
+    Call,
+    CallRef,
+    Closed,
+    Hangup,
+    Opened,
+    Push,
+    Reply,
+    Scrub,
+    Scrubbed,
+    Sent,
+    Started,
+    TellWhenSent,
+    Then,
+)
 from handlers.policy import Policy
 from handlers.presenter.routes import ROUTES as PRESENTER
 from handlers.routes import Routes, merge
@@ -62,6 +76,8 @@ class Stage:
         self.policy = policy
         self.routes: Routes = merge((connections.ROUTES, COMPANION, PRESENTER))
         self.saving = True
+        self.deaf = False
+        """Whether no byte gets to the connections any more."""
         self.replies: dict[CallRef, object] = {}
         self.pushes: dict[int, list[object]] = defaultdict(list)
         self.hung_up: list[int] = []
@@ -198,6 +214,8 @@ class Stage:
 
     def _perform(self, effect: Effect) -> None:
         match effect:
+            case TellWhenSent(connection) if not self.deaf:
+                self.happen(Sent(connection))
             case Then(event):
                 self.happen(event)
             case Scrub(id, revision):

@@ -458,6 +458,36 @@ def test_a_key_that_was_fetched_outlives_the_connection(stage: Stage, screen: Sc
 
 
 @pytest.mark.requirement("CP-5.1")
+@pytest.mark.requirement("CP-5.1", "CP-5.2")
+def test_a_key_whose_bytes_never_left_the_broker_is_no_key(stage: Stage, screen: Screen, asker: int) -> None:
+    """The asker reads no more, then it goes."""
+    pairing = asked(stage, asker)
+    parked = stage.begin(asker, PairingWait(pairing_id=pairing, wait_ms=60_000))
+    stage.deaf = True
+    approve(stage, screen)
+    assert told(stage, parked).key is not None
+    assert len(stored(stage)) == 1
+    stage.close(asker)
+    assert stored(stage) == []
+
+
+@pytest.mark.parametrize("ends", ["cancel", "time"])
+def test_a_key_that_is_on_its_way_for_too_long_is_no_key(
+    stage: Stage, screen: Screen, asker: int, ends: str
+) -> None:
+    pairing = asked(stage, asker)
+    approve(stage, screen)
+    stage.deaf = True
+    assert wait(stage, asker, pairing).key is not None
+    again = ask(stage, asker)
+    assert refusal(again) == (ErrorCode.RATE_LIMITED, "pairings")  # the one before is not done yet
+    if ends == "time":
+        stage.wait(OPEN_MS)
+    else:
+        assert stage.call(asker, PairingCancel(pairing_id=pairing)).status == "cancelled"
+    assert stored(stage) == []
+
+
 def test_a_crash_before_the_key_is_fetched_leaves_no_client(stage: Stage, screen: Screen, asker: int) -> None:
     asked(stage, asker)
     approve(stage, screen)
