@@ -10,6 +10,7 @@ from broker.cli.command import ID, JsonGroup
 from broker.cli.console import Console, pass_console
 from broker.cli.control import control
 from broker.cli.pages import whole_list
+from broker.cli.rotate import rotate_key
 from broker.cli.scopes import Scopes
 from protocols.companion.pairing import Scope
 from protocols.control.clients import (
@@ -25,6 +26,9 @@ from protocols.control.clients import (
 @click.group(cls=JsonGroup)
 def clients() -> None:
     """Look at the paired clients, and take rights away."""
+
+
+clients.add_command(rotate_key)
 
 
 @clients.command("list")
