@@ -24,18 +24,6 @@ TURNED: JSON = [{"id": "deny", "label": "Deny"}, {"id": "allow", "label": "Allow
 BAD_CHOICE: JSONObject = {**CHOICE, "title": ""}
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
-@pytest.fixture
-def session(world: World) -> Session:
-    return world.session("c1")
-
-
 def field_of(body: Any) -> tuple[str, Any, Any]:
     assert isinstance(body, Refused), body
     return body.code.value, body.details.get("field"), body.details.get("limit")

@@ -27,13 +27,6 @@ LISTS = {"characters": ListCharacters, "capabilities": ListCapabilities, "styles
 
 
 @pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
-@pytest.fixture
 def session(world: World) -> Session:
     return world.session("c1", "discover", "animate", "notify", "interact")
 

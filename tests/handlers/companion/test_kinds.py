@@ -9,18 +9,6 @@ from protocols.presenter.messages import Attention, Deferred, Finished
 from tests.support.companion_world import Session, World
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
-@pytest.fixture
-def session(world: World) -> Session:
-    return world.session("c1")
-
-
 def defer(world: World, request_id: str) -> None:
     revision = world.presenter.picture(request_id).revision
     world.presenter.say(Deferred(request_id=request_id, revision=revision, why="quiet"))

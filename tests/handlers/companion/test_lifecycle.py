@@ -15,18 +15,6 @@ from protocols.session import NotSaved
 from tests.support.companion_world import CHOICE, Session, World
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
-@pytest.fixture
-def session(world: World) -> Session:
-    return world.session("c1")
-
-
 def draft_of(world: World) -> Draft:
     class View:
         def get(self, table, key):  # type: ignore[no-untyped-def]

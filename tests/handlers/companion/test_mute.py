@@ -14,13 +14,6 @@ from protocols.refusal import Refused
 from tests.support.companion_world import CHOICE, World, refusal
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
 def mute(world: World, name: str, seconds: int | None = 60) -> Any:
     return world.presenter.user("mute", client_id=name, seconds=seconds)
 

@@ -9,13 +9,6 @@ from protocols.companion.states import State
 from tests.support.companion_world import Session, World, refusal
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
 @pytest.mark.requirement("CP-4.3", "CP-6.8", "CP-5.9")
 def test_somebody_elses_request_is_as_unknown_as_none(world: World) -> None:
     owner, stranger = world.session("c1"), world.session("c2")

@@ -20,13 +20,6 @@ TEXT: JSONObject = {"text": "hello"}
 
 
 @pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
-@pytest.fixture
 def session(world: World) -> Session:
     return world.session("c1", "discover", "animate", "notify", "interact")
 

@@ -8,13 +8,6 @@ from protocols.companion.states import State
 from tests.support.companion_world import World
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
 @pytest.mark.requirement("CP-4.13")
 def test_what_was_open_is_failed_once_and_not_shown_again(world: World) -> None:
     session = world.session("c1")

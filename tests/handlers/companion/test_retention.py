@@ -33,13 +33,6 @@ CALLS: dict[str, Callable[[str], Any]] = {
 }
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
 def ended(session: Session, **members: Any) -> str:
     """A request that ends in this instant."""
     request_id: str = session.choose(**members).request_id

@@ -10,18 +10,6 @@ from protocols.companion.states import State
 from tests.support.companion_world import Session, World, key_of, refusal
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
-@pytest.fixture
-def session(world: World) -> Session:
-    return world.session("c1")
-
-
 def three_states(world: World, session: Session) -> list[str]:
     """An awaiting, two running and a queued request."""
     made = [session.choose().request_id, session.notice().request_id, session.choose().request_id]

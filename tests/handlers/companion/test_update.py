@@ -15,18 +15,6 @@ from protocols.structure import unstructure
 from tests.support.companion_world import Session, World, refusal
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
-@pytest.fixture
-def session(world: World) -> Session:
-    return world.session("c1")
-
-
 def shown(world: World, session: Session, **params: Any) -> Snapshot:
     """A progress that is on the screen."""
     made = session.progress(params)

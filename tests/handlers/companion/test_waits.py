@@ -14,18 +14,6 @@ from protocols.refusal import Refused
 from tests.support.companion_world import Session, World
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
-    world.presenter.ready()
-    return world
-
-
-@pytest.fixture
-def session(world: World) -> Session:
-    return world.session("c1")
-
-
 @pytest.mark.requirement("CP-3.9")
 def test_a_wait_is_answered_by_the_next_change(world: World, session: Session) -> None:
     made = session.choose()

@@ -9,31 +9,14 @@ import pytest
 
 from handlers.policy import Limits
 from protocols.companion.engine import CompanionEngine
-from protocols.companion.messages import CancelRequest, GetRequest, Snapshot, UpdateRequest
+from protocols.companion.messages import CancelRequest, GetRequest, UpdateRequest
 from protocols.companion.methods import METHODS
-from protocols.companion.states import State
 from protocols.control.engine import ControlEngine
 from protocols.refusal import ErrorCode, Refused
 from protocols.session import Charge, Close, Deliver, RateLimited, Send
+from tests.support.snapshots import snapshot
 
-SNAPSHOT = Snapshot(
-    request_id="r",
-    runtime_instance_id="run",
-    capability="notice.show",
-    state=State.QUEUED,
-    revision=1,
-    created_at="t",
-    deadline_at="t",
-    displayed_at=None,
-    ended_at=None,
-    resolved_capability="notice.show",
-    resolved_character="aion",
-    resolved_style="default",
-    substitution=None,
-    reason=None,
-    result=None,
-    task_id=None,
-)
+SNAPSHOT = snapshot("r")
 
 
 class Peer:

@@ -13,14 +13,13 @@ from protocols.companion.messages import (
     Hello,
     HelloResult,
     Implementation,
-    Snapshot,
     WaitRequest,
 )
-from protocols.companion.states import State
 from protocols.errors import FrameTooLong, TheirError
 from protocols.jsonrpc_client import Answer, Failure
 from protocols.refusal import ErrorCode, Refused
 from protocols.session import Deliver, Send
+from tests.support.snapshots import snapshot
 
 PROGRAM = Implementation(name="test", version="1")
 CREDENTIAL = Credential("c1", "k" * 43)
@@ -28,27 +27,6 @@ HELLO = HelloResult(
     protocol_version="0.1", runtime_instance_id="r1", implementation=PROGRAM, access_enabled=True
 )
 IDENTITY = AuthenticateResult(client_id="c1", label="Test", scopes=("discover",))
-
-
-def snapshot(request_id: str) -> Snapshot:
-    return Snapshot(
-        request_id=request_id,
-        runtime_instance_id="r1",
-        capability="notice.show",
-        state=State.QUEUED,
-        revision=1,
-        created_at="2026-01-01T00:00:00.000Z",
-        deadline_at="2026-01-01T00:01:00.000Z",
-        displayed_at=None,
-        ended_at=None,
-        resolved_capability="notice.show",
-        resolved_character="aion",
-        resolved_style="default",
-        substitution=None,
-        reason=None,
-        result=None,
-        task_id=None,
-    )
 
 
 class Conversation:
