@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import attrs
 
@@ -19,8 +19,8 @@ from handlers.events import Call, CallRef, Hangup, Push, Reply
 from handlers.policy import Limits, Policy, Retention
 from handlers.presenter import routes as presenter_routes
 from handlers.routes import Routes, merge
-from handlers.rule import Change, Draft, Now
-from protocols.companion.capabilities import Catalog, Interaction, Kind
+from handlers.rule import Change, Draft, Now, Row, Table
+from protocols.companion.capabilities import Catalog
 from protocols.companion.catalog import CATALOG
 from protocols.companion.engine import CompanionEngine
 from protocols.companion.messages import (
@@ -33,12 +33,13 @@ from protocols.companion.messages import (
     WaitRequest,
 )
 from protocols.json_values import JSONObject
-from protocols.presenter import messages as presenter_messages
 from protocols.presenter.engine import PresenterEngine
-from protocols.presenter.messages import Dismiss, Present, Update
 from protocols.process import ProcessId
 from protocols.refusal import Refused
+from tests.support.presenter_end import Presenter
 from tests.support.pure_world import Process, PureWorld, Spoken
+
+R = TypeVar("R", bound=Row)
 
 ROUTES = merge((connections.ROUTES, companion_routes.ROUTES, presenter_routes.ROUTES))
 CHOICE: JSONObject = {
@@ -71,6 +72,7 @@ class World(PureWorld):
         """Every change to a request, in the order of the decisions, stored or not."""
         self._calls = 0
         self.presenter = Presenter(self)
+        self._presenters = [self.presenter]
         policy = Policy(
             access_enabled=access,
             limits=limits or Limits(),
@@ -88,14 +90,15 @@ class World(PureWorld):
         if isinstance(effect, Reply):
             self.replies.setdefault(effect.to, []).append(effect.body)
             self.delays[effect.to] = effect.delay_ms
-        elif isinstance(effect, Push) and effect.connection == self.presenter.connection:
-            self.presenter.pushed.append(effect.body)
-            if isinstance(effect.body, presenter_messages.Ping):
-                self.presenter.say(presenter_messages.Pong())
+        elif isinstance(effect, Push):
+            for presenter in self._presenters:
+                if presenter.connection == effect.connection:
+                    presenter.take(effect.body)
         return done
 
     def restart(self, *, down_seconds: float = 0, reboot: bool = False) -> None:
-        self.presenter.connection = None
+        for presenter in self._presenters:
+            presenter.connection = None
         super().restart(down_seconds=down_seconds, reboot=reboot)
 
     def advance(self, ms: int) -> None:
@@ -108,9 +111,18 @@ class World(PureWorld):
 
     # -- who is there -----------------------------------------------------------------------------------------
 
-    def open(self, protocol: str = "companion", process: ProcessId | None = None) -> int:
+    def new_presenter(self, *, person: bool = True) -> Presenter:
+        """One more presenter, ready."""
+        presenter = Presenter(self)
+        self._presenters.append(presenter)
+        presenter.ready(person=person)
+        return presenter
+
+    def open(
+        self, protocol: str = "companion", process: ProcessId | None = None, program: str | None = None
+    ) -> int:
         """Open a connection; its messages are handed in by `ask`, past its engine."""
-        peer = self.connect(protocol, Process(process) if process else self.spawn())
+        peer = self.connect(protocol, Process(process) if process else self.spawn(), program)
         peer.engine.authenticated = True
         return peer.number
 
@@ -130,23 +142,28 @@ class World(PureWorld):
         assert len(bodies) <= 1, "answered twice"
         return bodies[0] if bodies else None
 
-    def pair(self, name: str = "c1", *scopes: str) -> Client:
-        """A client that is paired already; its key is `key_of(name)`."""
+    def call(self, connection: int, message: object) -> Any:
+        """Send a message; its reply, None while there is none."""
+        return self.reply(self.ask(connection, message))
+
+    def pair(self, name: str = "c1", *scopes: str, label: str | None = None) -> Client:
+        """A client that is paired already; its key is `key_of(name)`, its label the name in capitals or this one."""
         digest = hashlib.sha256(key_of(name).encode()).hexdigest()
-        client = Client(
-            name, name.upper(), scopes or ("animate", "notify", "interact"), digest, 0, revision=1
-        )
+        allowed = scopes or ("animate", "notify", "interact")
+        client = Client(name, label or name.upper(), allowed, digest, 0, revision=1)
         self.disk.rows[CLIENTS.name, name] = client
         self.ledger.load([(CLIENTS, client)])
         return client
 
-    def session(self, name: str = "c1", *scopes: str) -> Session:
+    def session(
+        self, name: str = "c1", *scopes: str, label: str | None = None, program: str | None = None
+    ) -> Session:
         """An authenticated session of a client, which is paired if it is not yet."""
         if (CLIENTS.name, name) not in self.disk.rows:
-            self.pair(name, *scopes)
-        connection = self.open()
+            self.pair(name, *scopes, label=label)
+        connection = self.open(program=program)
         self.ask(connection, Authenticate(client_id=name, key=key_of(name)))
-        return Session(self, connection)
+        return Session(self, connection, name)
 
     def request(self, request_id: str) -> Request:
         row = self.ledger.rows.get(REQUESTS, request_id) or self.disk.read(REQUESTS, request_id)
@@ -160,6 +177,22 @@ class World(PureWorld):
         ]
         assert isinstance(rows[-1], Request)
         return rows[-1]
+
+    def row(self, table: Table[R], key: str) -> R:
+        row = self.ledger.rows.get(table, key)
+        assert isinstance(row, table.row)
+        return row
+
+    def rows(self, table: Table[R]) -> Sequence[R]:
+        return self.ledger.rows.all(table)  # type: ignore[return-value]  # rows under a table's name are of its class
+
+    def pid_of(self, connection: int) -> int:
+        """The process at the other end."""
+        return self.peers[connection].process.id.pid
+
+    def pushed_to(self, connection: int) -> list[object]:
+        """What was sent there without being asked for."""
+        return [one.body for one in self.effects if isinstance(one, Push) and one.connection == connection]
 
     def hung_up(self) -> list[int]:
         return [effect.connection for effect in self.effects if isinstance(effect, Hangup)]
@@ -175,6 +208,7 @@ class Session:
 
     world: World
     connection: int
+    client_id: str = ""
 
     def ask(self, message: object) -> CallRef:
         return self.world.ask(self.connection, message)
@@ -189,8 +223,8 @@ class Session:
         members.setdefault("timeout_ms", 60_000)
         return self.call(CreateRequest(capability=capability, params=params, **members))
 
-    def choose(self, **members: Any) -> Snapshot:
-        snapshot = self.create("interaction.choose", CHOICE, **members)
+    def choose(self, title: str = "Go?", **members: Any) -> Snapshot:
+        snapshot = self.create("interaction.choose", {**CHOICE, "title": title}, **members)
         assert isinstance(snapshot, Snapshot), snapshot
         return snapshot
 
@@ -228,107 +262,6 @@ class Session:
 
     def close(self) -> None:
         self.world.close(self.connection)
-
-
-class Presenter:
-    """A presenter that draws whatever it is told to, when the test says so."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.connection: int | None = None
-        self.pushed: list[object] = []
-
-    def ready(
-        self,
-        kinds: Sequence[Kind] = tuple(Kind),
-        interactions: Sequence[Interaction] = (Interaction.CHOICE, Interaction.TEXT),
-        *,
-        person: bool = True,
-    ) -> None:
-        self.connection = self.world.open("presenter")
-        self.say(
-            presenter_messages.Ready(
-                protocol_version="0.1",
-                name="desktop",
-                version="1",
-                person=person,
-                kinds=tuple(kinds),
-                interactions=tuple(interactions),
-            )
-        )
-
-    def gone(self) -> None:
-        assert self.connection is not None
-        connection, self.connection = self.connection, None
-        self.world.close(connection)
-
-    def say(self, message: object) -> CallRef:
-        assert self.connection is not None
-        return self.world.ask(self.connection, message)
-
-    def user(self, action: Any, **members: Any) -> Any:
-        """The person does something outside of any request; returns the reply."""
-        return self.world.reply(self.say(presenter_messages.User(action=action, **members)))
-
-    def pictures(self) -> list[Present]:
-        return [body for body in self.pushed if isinstance(body, Present)]
-
-    def shown(self) -> list[str]:
-        """The ids of the requests that were handed over, in order."""
-        return [present.request_id for present in self.pictures() if not isinstance(present, Update)]
-
-    def dismissed(self) -> dict[str | None, str]:
-        return {body.request_id: body.reason for body in self.pushed if isinstance(body, Dismiss)}
-
-    def picture(self, request_id: str) -> Present:
-        return [present for present in self.pictures() if present.request_id == request_id][-1]
-
-    def presented(self, request_id: str) -> None:
-        """Report that the request is on the screen, and let the input be armed."""
-        picture = self.picture(request_id)
-        self.say(
-            presenter_messages.Presented(
-                request_id=request_id, revision=picture.revision, digest=picture.digest
-            )
-        )
-
-    def updates(self) -> list[Update]:
-        return [body for body in self.pushed if isinstance(body, Update)]
-
-    def answer(self, request_id: str, selected_id: str) -> Any:
-        """The person chooses; returns the outcome."""
-        return self.world.reply(self.choose(request_id, selected_id))
-
-    def choose(self, request_id: str, selected_id: str) -> CallRef:
-        """The person chooses; the outcome comes with the reply."""
-        return self.reply(request_id, {"selectedId": selected_id})
-
-    def write(self, request_id: str, text: str) -> Any:
-        """The person writes; returns the outcome."""
-        return self.world.reply(self.reply(request_id, {"text": text}))
-
-    def reply(self, request_id: str, result: JSONObject) -> CallRef:
-        """The person answers the last picture; the outcome comes with the reply."""
-        picture = self.picture(request_id)
-        return self.say(
-            presenter_messages.Answer(
-                request_id=request_id,
-                revision=picture.revision,
-                digest=picture.digest,
-                input_started_ms=0,
-                result=result,
-            )
-        )
-
-    def close_bubble(self, request_id: str, drawn: Present | None = None) -> Any:
-        """The person closes it, as it was last sent or as it was `drawn`; returns the outcome."""
-        picture = drawn or self.picture(request_id)
-        ref = self.say(
-            presenter_messages.Dismissed(
-                request_id=request_id, revision=picture.revision, digest=picture.digest, input_started_ms=0
-            )
-        )
-        return self.world.reply(ref)
 
 
 def refusal(body: object) -> tuple[str, Any]:

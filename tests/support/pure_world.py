@@ -128,6 +128,8 @@ class PureWorld:
         self.policy = policy
         self.catalog = catalog
         self.holding = False
+        self.saving = True
+        """Whether batches get to the disk; those that do not have certainly failed."""
         self.files_are_read = False
         """Whether somebody reads the store's files, which cannot be scrubbed then."""
         self.effects: list[Effect] = []
@@ -185,8 +187,11 @@ class PureWorld:
     def _commit(self) -> bool:
         if self.holding or (batch := self.ledger.take_batch()) is None:
             return False
-        self.disk.apply(batch.writes())
-        self.ledger.committed()
+        if self.saving:
+            self.disk.apply(batch.writes())
+            self.ledger.committed()
+        else:
+            self.ledger.failed(refusing=False)
         return True
 
     def fail_commit(self, *, refusing: bool = False) -> None:
@@ -221,12 +226,12 @@ class PureWorld:
 
     # -- connections -----------------------------------------------------------------------------------
 
-    def connect(self, protocol: str, process: Process | None = None) -> Peer:
-        """Open a connection; `process` is its peer, the test itself if none is named."""
+    def connect(self, protocol: str, process: Process | None = None, program: str | None = None) -> Peer:
+        """Open a connection; `process` is its peer, the test itself if none is named, and runs this program."""
         number = self._next()
         peer = Peer(self, number, process or self.me, self._protocols[protocol])
         self.peers[number] = peer
-        self.submit(Opened(number, protocol, peer.process.id))
+        self.submit(Opened(number, protocol, peer.process.id, program))
         return peer
 
     def open_peers(self) -> list[Peer]:

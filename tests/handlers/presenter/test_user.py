@@ -15,28 +15,29 @@ from protocols.presenter.messages import Dismiss, Done, List, Listing, Setting, 
 from protocols.refusal import ErrorCode, Refused
 from protocols.structure import structure
 from protocols.timestamps import rfc3339
-from tests.support.stage import Screen, Stage, choice
+from tests.support.companion_world import World
+from tests.support.presenter_end import Presenter
 
 
 @pytest.fixture
-def stage() -> Stage:
-    return Stage()
+def world() -> World:
+    return World()
 
 
 @pytest.fixture
-def screen(stage: Stage) -> Screen:
-    return stage.presenter()
+def screen(world: World) -> Presenter:
+    return world.new_presenter()
 
 
 @pytest.mark.requirement("CP-4.9")
 @pytest.mark.parametrize(("action", "reason"), [("hide", "hidden_by_user"), ("pause", "paused_by_user")])
 def test_hide_and_pause_cancel_and_take_off_the_screen(
-    stage: Stage, screen: Screen, action: str, reason: str
+    world: World, screen: Presenter, action: str, reason: str
 ) -> None:
-    id = stage.ask(stage.client(), choice()).request_id
-    screen.present(id)
+    id = world.session().choose().request_id
+    screen.presented(id)
     assert screen.user(action) == Done()
-    assert (stage.request(id).state, stage.request(id).reason) == (State.CANCELLED, reason)
+    assert (world.request(id).state, world.request(id).reason) == (State.CANCELLED, reason)
     assert screen.dismissals() == [Dismiss(request_id=id, reason=reason)]
 
 
@@ -53,16 +54,16 @@ def test_hide_and_pause_cancel_and_take_off_the_screen(
 )
 @pytest.mark.requirement("CP-5.1")
 def test_the_person_tightens_and_loosens(
-    stage: Stage, screen: Screen, actions: list[str], members: tuple[bool | None, bool, bool]
+    world: World, screen: Presenter, actions: list[str], members: tuple[bool | None, bool, bool]
 ) -> None:
     for action in actions:
         assert screen.user(action) == Done()
-    said = stage.row(SETTINGS, SETTINGS_KEY)
+    said = world.row(SETTINGS, SETTINGS_KEY)
     assert (said.access, said.hidden, said.paused) == members
 
 
 def test_what_the_person_sets_reaches_the_presenter_and_outlives_a_restart(
-    stage: Stage, screen: Screen
+    world: World, screen: Presenter
 ) -> None:
     told: dict[str, Any] = {
         "visible": True,
@@ -78,15 +79,15 @@ def test_what_the_person_sets_reaches_the_presenter_and_outlives_a_restart(
         told[name] = value
         assert screen.user("set", setting=Setting(**{name: value})) == Done()
         assert screen.news() == [Settings(**told)]
-    stage.start()
-    assert stage.presenter().news() == [Settings(**told)]
+    world.restart()
+    assert world.new_presenter().news() == [Settings(**told)]
 
 
-def test_setting_what_is_set_already_changes_nothing(stage: Stage, screen: Screen) -> None:
+def test_setting_what_is_set_already_changes_nothing(world: World, screen: Presenter) -> None:
     screen.user("set", setting=Setting(sound=True))
-    before = stage.row(SETTINGS, SETTINGS_KEY)
+    before = world.row(SETTINGS, SETTINGS_KEY)
     screen.user("set", setting=Setting(sound=True))
-    assert stage.row(SETTINGS, SETTINGS_KEY) == before
+    assert world.row(SETTINGS, SETTINGS_KEY) == before
 
 
 @pytest.mark.parametrize(
@@ -110,19 +111,19 @@ def test_what_is_no_setting_does_not_reach_the_handlers(setting: JSONObject) -> 
 
 
 @pytest.mark.requirement("CP-4.14", "CP-5.1")
-def test_revoke_ends_what_the_client_has_open(stage: Stage, screen: Screen) -> None:
-    agent = stage.client()
-    id = stage.ask(agent, choice()).request_id
-    assert screen.user("revoke", client_id=f"client {agent}") == Done()
-    assert stage.hung_up == [agent]
-    assert (REQUESTS.name, id) not in stage.disk.rows
-    assert (CLIENTS.name, f"client {agent}") not in stage.disk.rows
+def test_revoke_ends_what_the_client_has_open(world: World, screen: Presenter) -> None:
+    agent = world.session()
+    id = agent.choose().request_id
+    assert screen.user("revoke", client_id=agent.client_id) == Done()
+    assert world.hung_up() == [agent.connection]
+    assert (REQUESTS.name, id) not in world.disk.rows
+    assert (CLIENTS.name, agent.client_id) not in world.disk.rows
 
 
-def test_narrow_leaves_what_remains(stage: Stage, screen: Screen) -> None:
-    agent = stage.client("discover", "interact")
-    assert screen.user("narrow", client_id=f"client {agent}", scopes=("discover",)) == Done()
-    assert stage.row(CLIENTS, f"client {agent}").scopes == ("discover",)
+def test_narrow_leaves_what_remains(world: World, screen: Presenter) -> None:
+    agent = world.session("c1", "discover", "interact")
+    assert screen.user("narrow", client_id=agent.client_id, scopes=("discover",)) == Done()
+    assert world.row(CLIENTS, agent.client_id).scopes == ("discover",)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_narrow_leaves_what_remains(stage: Stage, screen: Screen) -> None:
     ],
 )
 def test_what_cannot_be_done_is_refused(
-    stage: Stage, screen: Screen, action: str, members: dict[str, Any], code: ErrorCode
+    world: World, screen: Presenter, action: str, members: dict[str, Any], code: ErrorCode
 ) -> None:
     body = screen.user(action, **members)
     assert isinstance(body, Refused)
@@ -147,12 +148,12 @@ def test_what_cannot_be_done_is_refused(
 
 
 @pytest.mark.requirement("CP-4.3")
-def test_pending_says_who_asks_but_not_what(stage: Stage, screen: Screen) -> None:
-    agent = stage.client(label="Ag\u202eent")
-    ids = [stage.ask(agent, choice("Secret?"), timeout_ms=30_000).request_id for _ in range(4)]
-    asker = stage.open()
-    stage.call(asker, PairingRequest(client_name="Other", scopes=("discover",)))
-    listing = stage.call(screen.connection, List(what="pending"))
+def test_pending_says_who_asks_but_not_what(world: World, screen: Presenter) -> None:
+    agent = world.session(label="Ag\u202eent")
+    ids = [agent.choose("Secret?", timeout_ms=30_000).request_id for _ in range(4)]
+    asker = world.open()
+    world.call(asker, PairingRequest(client_name="Other", scopes=("discover",)))
+    listing = screen.call(List(what="pending"))
     assert isinstance(listing, Listing)
     pairing, *requests = listing.pending or ()
     assert (pairing.label, pairing.state, pairing.remaining_ms) == ("Other", "pending", 300_000)
@@ -163,24 +164,24 @@ def test_pending_says_who_asks_but_not_what(stage: Stage, screen: Screen) -> Non
     assert "Secret?" not in repr(listing)
 
 
-def test_clients_are_those_that_are_not_revoked(stage: Stage, screen: Screen) -> None:
-    first, second = stage.client("discover", label="First"), stage.client(label="Second")
-    screen.user("revoke", client_id=f"client {second}")
-    listing = stage.call(screen.connection, List(what="clients"))
+def test_clients_are_those_that_are_not_revoked(world: World, screen: Presenter) -> None:
+    first, second = world.session("a", "discover", label="First"), world.session("b")
+    screen.user("revoke", client_id=second.client_id)
+    listing = screen.call(List(what="clients"))
     [one] = listing.clients
-    assert (one.client_id, one.label, one.scopes) == (f"client {first}", "First", ("discover",))
-    assert (one.connected, one.created_at) == (True, rfc3339(stage.now.wall))
+    assert (one.client_id, one.label, one.scopes) == (first.client_id, "First", ("discover",))
+    assert (one.connected, one.created_at) == (True, rfc3339(0))
 
 
-def test_a_list_ends_before_the_frame_is_full(stage: Stage, screen: Screen) -> None:
-    for _ in range(600):
-        stage.client(label="\u200b" * 60)
-    listing = stage.call(screen.connection, List(what="clients"))
+def test_a_list_ends_before_the_frame_is_full(world: World, screen: Presenter) -> None:
+    for number in range(600):
+        world.pair(f"client {number}", label="\u200b" * 60)
+    listing = screen.call(List(what="clients"))
     assert 60 < len(listing.clients) < 600
 
 
-def test_the_inbox_is_not_available(stage: Stage, screen: Screen) -> None:
-    body = stage.call(screen.connection, List(what="inbox"))
+def test_the_inbox_is_not_available(world: World, screen: Presenter) -> None:
+    body = screen.call(List(what="inbox"))
     assert isinstance(body, Refused)
     assert body.code is ErrorCode.INVALID_PARAMS
 
@@ -199,20 +200,20 @@ def test_the_inbox_is_not_available(stage: Stage, screen: Screen) -> None:
     ],
 )
 def test_where_no_person_is_nothing_is_loosened(
-    stage: Stage, screen: Screen, action: str, members: dict[str, Any]
+    world: World, screen: Presenter, action: str, members: dict[str, Any]
 ) -> None:
-    agent = stage.client()
+    agent = world.session()
     for tightened in ("hide", "pause", "disable_access"):
         screen.user(tightened)
-    before = stage.row(SETTINGS, SETTINGS_KEY)
-    stage.close(screen.connection)
+    before = world.row(SETTINGS, SETTINGS_KEY)
+    screen.gone()
     if action == "mute":
-        members = {**members, "client_id": f"client {agent}"}
-    body = stage.presenter(person=False).user(action, **members)
+        members = {**members, "client_id": agent.client_id}
+    body = world.new_presenter(person=False).user(action, **members)
     assert isinstance(body, Refused)
     assert (body.code, body.details) == (ErrorCode.FORBIDDEN, {"reason": "no_person"})
-    assert stage.row(SETTINGS, SETTINGS_KEY) == before
-    assert stage.row(CLIENTS, f"client {agent}").mute is None
+    assert world.row(SETTINGS, SETTINGS_KEY) == before
+    assert world.row(CLIENTS, agent.client_id).mute is None
 
 
 @pytest.mark.requirement("CP-4.9")
@@ -220,8 +221,8 @@ def test_where_no_person_is_nothing_is_loosened(
     ("action", "members"),
     [("hide", {}), ("pause", {}), ("disable_access", {}), ("revoke", {}), ("narrow", {"scopes": ()})],
 )
-def test_tightening_needs_no_person(stage: Stage, action: str, members: dict[str, Any]) -> None:
-    agent = stage.client()
+def test_tightening_needs_no_person(world: World, action: str, members: dict[str, Any]) -> None:
+    agent = world.session()
     if action in ("revoke", "narrow"):
-        members = {**members, "client_id": f"client {agent}"}
-    assert stage.presenter(person=False).user(action, **members) == Done()
+        members = {**members, "client_id": agent.client_id}
+    assert world.new_presenter(person=False).user(action, **members) == Done()
