@@ -160,7 +160,7 @@ class Presenter:
         return self._outcome(_dismissed(shown, age))
 
     def close_bubble(self, request_id: str, drawn: Present | None = None) -> Any:
-        """The person closes it, as it was last sent or as it was `drawn`; what comes of it, None while nothing has."""
+        """The person closes it, as it was last sent or as it was `drawn`; the reply, None while there is none."""
         return self.call(_dismissed(drawn or self.picture(request_id), 0))
 
     def decide(

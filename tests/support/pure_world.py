@@ -130,6 +130,8 @@ class PureWorld:
         self.holding = False
         self.saving = True
         """Whether batches get to the disk; those that do not have certainly failed."""
+        self.deaf = False
+        """Whether no byte gets to the peers any more."""
         self.files_are_read = False
         """Whether somebody reads the store's files, which cannot be scrubbed then."""
         self.effects: list[Effect] = []
@@ -213,7 +215,7 @@ class PureWorld:
                 peer.engine.push(body)
             case Hangup(connection) if peer := self.peers.get(connection):
                 peer.engine.close()
-            case TellWhenSent(connection) if connection in self.peers:
+            case TellWhenSent(connection) if connection in self.peers and not self.deaf:
                 self.ledger.decide(Sent(connection))
             case Then(event):
                 self.ledger.decide(event)
