@@ -29,6 +29,7 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python tests/bench/layers.py
+	$(BIN)/python tests/bench/revocation.py
 
 coverage: $(STAMP)
 	$(BIN)/python -m coverage run -m pytest
