@@ -12,6 +12,7 @@ import attrs
 
 from handlers.companion.pairing_rows import PAIRINGS, Pairing
 from handlers.companion.rows import CLIENTS, REQUESTS, SETTINGS, Client, Settings
+from handlers.companion.wiping import CLEARED, WIPES
 from handlers.connections import CONNECTIONS, Connection
 from handlers.lease.listing import reason_of, wire_state
 from handlers.lease.rows import CHECKS, LEASES, QUIT_MARKS, Lease
@@ -30,6 +31,7 @@ def events(draft: Draft, now: Now) -> Iterator[Event]:
     yield from _clients(draft, at)
     yield from _pairings(draft, at)
     yield from _requests(draft, at)
+    yield from _records(draft, at)
     yield from _leases(draft, at)
     yield from _quits(draft, at)
 
@@ -138,6 +140,13 @@ def _requests(draft: Draft, at: str) -> Iterator[Event]:
                 capability=request.capability,
                 revision=request.revision,
             )
+
+
+def _records(draft: Draft, at: str) -> Iterator[Event]:
+    for before, after in draft.changes(WIPES):
+        wipe = after or before
+        if wipe is not None and wipe.id == CLEARED and (before is None or after is None):
+            yield Event(at=at, kind="records", state="cleared" if after is None else "clearing")
 
 
 def _leases(draft: Draft, at: str) -> Iterator[Event]:

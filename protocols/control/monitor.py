@@ -12,6 +12,7 @@ connection ends.  Events name things by their ids and tell states and reasons.  
 | connection | connection, protocol, pid?, clientId? | opened, authenticated, closed |
 | presenter | connection | ready, gone |
 | settings | | hidden, shown, paused, resumed, access_on, access_off, changed |
+| records | | clearing, cleared (those of all ended requests, to the last byte) |
 | lease | appKey, holderId, reason? | active, grace, expired, ended |
 | close_check | appKey | asked, over |
 | quit | appKey | committed, over |
@@ -38,6 +39,7 @@ Kind = Literal[
     "connection",
     "presenter",
     "settings",
+    "records",
     "lease",
     "close_check",
     "quit",

@@ -145,6 +145,19 @@ def test_what_the_person_has_set_is_told(world: ControlWorld) -> None:
     assert told == ["hidden", "shown", "paused", "resumed", "access_off", "access_on", "changed"]
 
 
+@pytest.mark.requirement("CP-4.15")
+def test_a_clearing_is_told_as_a_whole_and_not_by_each_record(world: ControlWorld) -> None:
+    session = world.session("c1")
+    for _ in range(100):
+        session.cancel(session.choose().request_id)
+    owner = listening(world)
+    world.presenter.user("clear_records")
+    assert owner.events() == [
+        {"kind": "records", "state": "clearing"},
+        {"kind": "records", "state": "cleared"},
+    ]
+
+
 def test_the_presenter_is_told_as_it_comes_and_goes(world: ControlWorld) -> None:
     owner = listening(world)
     world.presenter.gone()
