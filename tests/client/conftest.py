@@ -44,5 +44,6 @@ def desk(broker: BrokerProcess, credential: Credential) -> Desk:
 
 @pytest.fixture(params=FLAVOURS)
 def agent(request: pytest.FixtureRequest, broker: BrokerProcess, desk: Desk, credential: Credential) -> Agent:
-    """The paired client, in each flavour."""
+    """The paired client, in each flavour, before an empty screen."""
+    desk.screen.clear()
     return FLAVOURS[request.param](broker.runtime / "companion.sock", credential)

@@ -85,7 +85,6 @@ def test_a_question_that_the_client_takes_back_is_cancelled_by_it(
         with broker.session((credential.client_id, credential.key)) as other:
             other.call("requests.cancel", requestId=shown["requestId"])
 
-    desk.screen.clear()
     thread = threading.Thread(target=take_back)
     thread.start()
     error = ends(agent, "Taken back?")
@@ -103,7 +102,6 @@ def test_hidden_and_paused_are_told_apart_before_and_after_the_question_was_made
         desk.seen("Still there?")
         desk.user(action)
 
-    desk.screen.clear()
     thread = threading.Thread(target=press)
     thread.start()
     during, then = ends(agent, "Still there?"), ends(agent, "And now?")

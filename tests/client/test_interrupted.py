@@ -71,7 +71,6 @@ def interrupted_when(fact: Callable[[], object]) -> Iterator[None]:
 
 @pytest.mark.requirement("CP-4.1", "CP-4.2")
 def test_the_same_key_twice_at_once_is_one_question_with_one_answer(agent: Agent, desk: Desk) -> None:
-    desk.screen.clear()
     desk.on("Once?", choose="b")
     key = f"once-{agent}"[:128]
     with ThreadPoolExecutor() as pool:
@@ -169,7 +168,6 @@ async def test_cancelling_the_whole_block_takes_its_questions_and_its_bubbles_aw
 async def test_whenever_a_question_is_cancelled_nothing_of_it_stays_and_the_connection_goes_on(
     opened: Opener, desk: Desk
 ) -> None:
-    desk.screen.clear()
     async with opened() as companion:
         for number in range(40):
             with trio.move_on_after(number / 4_000):
@@ -202,7 +200,6 @@ async def _update(progress: aio.Progress, fraction: float) -> None:
 
 
 async def test_what_ends_the_block_is_raised_as_it_is_and_not_in_a_group(opened: Opener, desk: Desk) -> None:
-    desk.screen.clear()
     with pytest.raises(KeyError):
         async with opened() as companion, companion.progress("Raises"):
             raise KeyError

@@ -15,7 +15,6 @@ from tests.client.desk import Desk
 def test_updates_change_the_one_bubble_and_the_end_of_the_block_completes_it(
     agent: Agent, desk: Desk
 ) -> None:
-    desk.screen.clear()
     steps = [{"fraction": 0.25}, {"fraction": 0.5, "detail": "Half of it"}, {"fraction": None}]
     assert agent.work("Upload", *steps, detail="Begun", tone="success") is None
     request_id = desk.seen("Upload")["requestId"]
@@ -34,7 +33,6 @@ def test_an_error_takes_the_bubble_away_and_is_raised_as_it_is(agent: Agent, des
     def fails() -> None:
         raise KeyError("the work failed")
 
-    desk.screen.clear()
     with pytest.raises(KeyError, match="the work failed"):
         agent.work("Fails", lambda: desk.seen("Fails"), fails)
     ended = agent("get", desk.seen("Fails")["requestId"])
@@ -42,7 +40,6 @@ def test_an_error_takes_the_bubble_away_and_is_raised_as_it_is(agent: Agent, des
 
 
 def test_work_goes_on_when_the_person_closes_its_bubble(agent: Agent, desk: Desk) -> None:
-    desk.screen.clear()
     desk.on("Closed", close=True)
     done: list[int] = []
     ended = agent.work(
@@ -67,7 +64,6 @@ def test_work_goes_on_where_nothing_can_be_shown(agent: Agent, desk: Desk) -> No
 
 
 def test_a_value_that_is_no_good_is_the_programs_own_fault(agent: Agent, desk: Desk) -> None:
-    desk.screen.clear()
     with pytest.raises(CallFailed) as caught:
         agent.work("Wrong", {"fraction": 1.5})
     assert caught.value.details["field"] == "params.fraction"
