@@ -26,6 +26,7 @@ class Desk:
         self._parts: dict[str, dict[str, Any]] = {}
         self._dismissed: dict[str, str] = {}
         self._answered: dict[int, dict[str, Any]] = {}
+        self._replied: set[int] = set()
         self._news = threading.Condition()
         presenter.socket.settimeout(None)
         threading.Thread(target=self._run, daemon=True).start()
@@ -54,8 +55,10 @@ class Desk:
         return len({one["requestId"] for one in self.screen if _is(one, title, {})})
 
     def user(self, action: str, **members: Any) -> None:
-        """Press a button of the presenter's own: hide, show, pause, resume, mute."""
-        self._presenter.start("user", action=action, **members)
+        """Press a button of the presenter's own: hide, show, pause, resume, mute; returns once it holds."""
+        with self._news:
+            number = self._presenter.start("user", action=action, **members)
+        self._wait(lambda: number in self._replied)
 
     # -- the thread -------------------------------------------------------------------------------------------
 
@@ -84,9 +87,12 @@ class Desk:
                 with self._news:
                     self._dismissed[params["requestId"]] = params["reason"]
                     self._news.notify_all()
-            case {
-                "result": {"outcome": "rejected"}
-            }:  # such as too early, for a broker that was slow: try again
+            case {"id": int(number), "result": {**nothing}} if not nothing:
+                with self._news:
+                    self._replied.add(number)
+                    self._news.notify_all()
+            case {"result": {"outcome": "rejected"}}:
+                # Such as too early, for a broker that was slow: try again.
                 with self._news:
                     shown = self._answered[message["id"]]
                 self._act(shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,10 +14,12 @@ from broker.client.outcomes import (
     Dismissed,
     Expired,
     Hidden,
+    Muted,
     NotCompleted,
     Paused,
     Unavailable,
 )
+from protocols.companion.client import Credential
 from protocols.companion.states import State
 from tests.client.agents import Agent
 from tests.client.desk import Desk
@@ -78,7 +81,7 @@ def test_a_question_that_the_person_closes_is_dismissed(agent: Agent, desk: Desk
 
 @pytest.mark.requirement("G14", "CP-3.10")
 def test_a_question_that_the_client_takes_back_is_cancelled_by_it(
-    agent: Agent, desk: Desk, broker: BrokerProcess, credential: Any
+    agent: Agent, desk: Desk, broker: BrokerProcess, credential: Credential
 ) -> None:
     def take_back() -> None:
         shown = desk.seen("Taken back?")
@@ -98,19 +101,35 @@ def test_a_question_that_the_client_takes_back_is_cancelled_by_it(
 def test_hidden_and_paused_are_told_apart_before_and_after_the_question_was_made(
     agent: Agent, desk: Desk, action: str, undo: str, kind: type[Unavailable]
 ) -> None:
-    def press() -> None:
-        desk.seen("Still there?")
-        desk.user(action)
+    during, then = ends_when(agent, desk, lambda: desk.user(action))
+    desk.user(undo)
+    assert (type(during), type(then)) == (kind, kind)
 
-    thread = threading.Thread(target=press)
+
+@pytest.mark.requirement("CP-4.9")
+def test_a_muted_program_is_told_that_it_is(agent: Agent, desk: Desk, credential: Credential) -> None:
+    during, then = ends_when(
+        agent, desk, lambda: desk.user("mute", clientId=credential.client_id, seconds=3_600)
+    )
+    desk.user("mute", clientId=credential.client_id)
+    assert (type(during), type(then)) == (Muted, Muted)
+
+
+def ends_when(agent: Agent, desk: Desk, act: Callable[[], None]) -> tuple[NotCompleted, NotCompleted]:
+    """How a question ends that stands when the person acts, and how one that is made afterwards."""
+
+    def see_and_act() -> None:
+        desk.seen("Still there?")
+        act()
+
+    thread = threading.Thread(target=see_and_act)
     thread.start()
     during, then = ends(agent, "Still there?"), ends(agent, "And now?")
     thread.join()
-    desk.user(undo)
-    assert (type(during), type(then)) == (kind, kind)
     assert during.request is not None
     assert then.request is None
     assert desk.count("And now?") == 0
+    return during, then
 
 
 def test_a_notice_that_cannot_be_shown_says_so(agent: Agent, desk: Desk) -> None:
