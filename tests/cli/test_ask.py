@@ -273,6 +273,9 @@ def test_every_value_of_an_option_may_look_like_one(companion: CommandLine, pers
         ("ask", *OPTIONS),
         ("ask", "T", "--text=U", *OPTIONS),
         ("notify", "-rf", "-rf"),
+        ("notify", "--json"),
+        ("notify", "--tone=warning"),
+        ("confirm", "--only-yes"),
     ],
 )
 def test_what_is_no_single_text_is_2_and_says_how_it_is_written(

@@ -30,7 +30,7 @@ def environment(backend: str, folder: Path) -> dict[str, str]:
         "PYTHON_KEYRING_BACKEND": backend,
         "PYTHONPATH": str(ROOT),
         FILE: str(folder / "keyring.json"),
-        "COMPANION_KEYCHAIN_SECONDS": "0.5" if backend in (LOCKED, LOCKED_LATER) else "20",
+        "COMPANION_KEYCHAIN_SECONDS": {LOCKED: "0.5", LOCKED_LATER: "3"}.get(backend, "60"),
     }
 
 
