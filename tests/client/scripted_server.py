@@ -10,6 +10,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
+LEASE_LIMITS = {
+    "minLeaseSeconds": 1,
+    "maxLeaseSeconds": 1800,
+    "graceSeconds": 60,
+    "closeCheckTimeoutSeconds": 3,
+    "closeCheckCooldownSeconds": 15,
+    "maxFrameBytes": 8192,
+    "maxLeasesPerHolder": 64,
+    "maxHolders": 1024,
+    "maxConnectionsPerHolder": 8,
+    "messagesPerSecond": 200,
+}
+"""What session.ready publishes."""
+
 
 class Peer:
     """One accepted connection, in lines."""
@@ -60,19 +74,7 @@ class Peer:
     def ready(self, **limits: float) -> Any:
         """Answer a lease hello; gives the hello."""
         hello = self.read()
-        published = {
-            "minLeaseSeconds": 1,
-            "maxLeaseSeconds": 1800,
-            "graceSeconds": 60,
-            "closeCheckTimeoutSeconds": 3,
-            "closeCheckCooldownSeconds": 15,
-            "maxFrameBytes": 8192,
-            "maxLeasesPerHolder": 64,
-            "maxHolders": 1024,
-            "maxConnectionsPerHolder": 8,
-            "messagesPerSecond": 200,
-            **limits,
-        }
+        published = LEASE_LIMITS | limits
         self.write(
             {
                 "action": "session.ready",

@@ -10,20 +10,9 @@ import pytest
 
 from broker.client.errors import ConnectionLost, LeaseRefused, NotConnected, ProtocolBroken, TimedOut
 from broker.client.keeping import Allow, Extend, Hold, HolderIdentity, Keeping
+from tests.client.scripted_server import LEASE_LIMITS
 
 HOLDER = HolderIdentity("h1", "Test", 1)
-LIMITS = {
-    "minLeaseSeconds": 60,
-    "maxLeaseSeconds": 1800,
-    "graceSeconds": 60,
-    "closeCheckTimeoutSeconds": 3,
-    "closeCheckCooldownSeconds": 15,
-    "maxFrameBytes": 8192,
-    "maxLeasesPerHolder": 64,
-    "maxHolders": 1024,
-    "maxConnectionsPerHolder": 8,
-    "messagesPerSecond": 200,
-}
 
 
 class Conversation:
@@ -48,7 +37,7 @@ class Conversation:
         self.keeping.connected(self.now)
         [hello] = self.said()
         assert hello["action"] == "session.hello"
-        self.hear("session.ready", protocolVersion=1, holderId="h1", limits=LIMITS | limits)
+        self.hear("session.ready", protocolVersion=1, holderId="h1", limits=LEASE_LIMITS | limits)
         return self.said()
 
     def grant(self, message: dict[str, Any], seconds: int | None = None) -> None:
@@ -87,7 +76,7 @@ def test_nothing_is_said_about_a_lease_before_the_session_is_ready() -> None:
     assert actions(talk.said()) == ["session.hello"]
     assert talk.at(talk.now) == []
     assert talk.keeping.wake_at > talk.now
-    talk.hear("session.ready", protocolVersion=1, holderId="h1", limits=LIMITS)
+    talk.hear("session.ready", protocolVersion=1, holderId="h1", limits=LEASE_LIMITS)
     assert actions(talk.said()) == ["lease.begin"]
 
 
