@@ -45,6 +45,7 @@ from protocols.errors import InvalidValue
 
 _COMMIT_SECONDS = 1.0
 _WIPE_LOOK_SECONDS = 0.01
+_WIPE_PATIENCE_SECONDS = 60.0
 _LAST_WORDS_SECONDS = 1.0
 
 
@@ -185,13 +186,24 @@ async def _assemble(
     if ledger.refusing:  # before the restart is on disk, nobody is let in to see what it has ended (CP-4.13)
         setup.log.warning("waiting_for_the_disk")
         await committer.settle()
-    while ledger.rows.all(WIPES):  # what the last run was to delete for good is gone before anybody is let in
-        await trio.sleep(_WIPE_LOOK_SECONDS)
-        await committer.settle()
+    await _finish_wipes(setup, ledger, committer)
     host = HostEntry(dispatch, setup.config.policy.limits.max_frame_bytes)
     host.open()
     serving.start_soon(host.end_waits)
     return Broker(setup.paths, host, ledger, dispatch, committer)
+
+
+async def _finish_wipes(setup: Setup, ledger: Ledger, committer: Committer) -> None:
+    """What the last run was to delete for good is gone before anybody is let in.
+
+    Somebody who keeps reading the store can hold the scrubbing up; that is no reason never to start.
+    """
+    with trio.move_on_after(_WIPE_PATIENCE_SECONDS):
+        while ledger.rows.all(WIPES):
+            await trio.sleep(_WIPE_LOOK_SECONDS)
+            await committer.settle()
+    if ledger.rows.all(WIPES):
+        setup.log.warning("wipe_not_finished_yet")
 
 
 def _environment(setup: Setup) -> Environment:
