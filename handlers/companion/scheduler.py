@@ -45,7 +45,7 @@ def settle(draft: Draft, now: Now) -> None:
 
 def fill(draft: Draft, now: Now) -> None:
     """Give places until all are taken by those whose turn it is, or nothing more can be shown."""
-    lines = _lines(draft)
+    lines = _lines(draft, now)
     while (request := _next(draft, lines, now)) is not None:
         lines[request.client_id].remove(request)
         draft.put(TURN, Turn(request.client_id))
@@ -53,11 +53,17 @@ def fill(draft: Draft, now: Now) -> None:
         showing.show(draft, hand_over(draft, request) if request.state is State.QUEUED else request, now)
 
 
-def _lines(draft: Draft) -> dict[str, list[Request]]:
-    """What waits and can be shown now, by client, first come first."""
+def _lines(draft: Draft, now: Now) -> dict[str, list[Request]]:
+    """What waits and can be shown now, by client, first come first.
+
+    Past its deadline nothing is shown for even an instant, though its own decision is still to come.
+    """
     lines: dict[str, list[Request]] = defaultdict(list)
     for request in places.waiting(draft):
-        if unavailable(draft, capability_of(draft, request), request.client_id) is None:
+        if (
+            now.elapsed < request.deadline
+            and unavailable(draft, capability_of(draft, request), request.client_id) is None
+        ):
             lines[request.client_id].append(request)
     return lines
 

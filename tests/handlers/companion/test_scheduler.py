@@ -112,3 +112,15 @@ def test_a_place_whose_giving_could_not_be_stored_is_given_again() -> None:
     assert session.get(first.request_id).state is State.EXPIRED
     assert session.get(second.request_id).state is State.RUNNING
     assert world.presenter.shown().count(second.request_id) == 1
+
+
+@pytest.mark.requirement("CP-3.8", "CP-4.9")
+def test_what_is_past_its_deadline_is_not_shown_for_even_an_instant() -> None:
+    """The machine has slept over both deadlines; the first one frees a place that the second must not get."""
+    world = one_place()
+    session = world.session("c1")
+    first, second = session.choose(timeout_ms=1_000), session.choose(timeout_ms=1_001)
+    world.suspend(1_001)
+    world.advance(0)
+    assert world.presenter.shown() == [first.request_id]
+    assert (session.get(second.request_id).reason, session.get(second.request_id).revision) == ("deadline", 2)
