@@ -10,7 +10,7 @@ from handlers.companion import pairing_lifecycle
 from handlers.companion.lifecycle import current, finish
 from handlers.companion.pairing_rows import PAIRINGS
 from handlers.presenter import showing
-from handlers.presenter.rows import PAIRING, SHOWINGS, Showing
+from handlers.presenter.rows import PAIRING, REQUEST, SHOWINGS, Showing
 from handlers.rule import Draft, Due, Now
 from protocols.companion.states import Step
 
@@ -20,7 +20,7 @@ MAX_ATTEMPTS = 2
 def overdue(draft: Draft, event: Due, now: Now) -> None:
     """A report, or a presenter, has not come in time."""
     shown = draft.get(SHOWINGS, event.key)
-    if shown is None:
+    if shown is None or _has_ended(draft, shown, now):
         return
     if shown.connection is None:
         _give_up(draft, shown, now, "presenter_lost")
@@ -28,6 +28,12 @@ def overdue(draft: Draft, event: Due, now: Now) -> None:
         _give_up(draft, shown, now, "render_failed")
     else:
         showing.show_again(draft, shown, now, attempts=shown.attempts + 1)
+
+
+def _has_ended(draft: Draft, shown: Showing, now: Now) -> bool:
+    """Whether it is a request that is past its deadline: that ends it, and it is not drawn once more for nothing."""
+    request = current(draft, shown.id, now) if shown.kind == REQUEST else None
+    return request is not None and request.ended
 
 
 def _give_up(draft: Draft, shown: Showing, now: Now, reason: str) -> None:

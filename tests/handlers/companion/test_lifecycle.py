@@ -168,6 +168,20 @@ def test_a_machine_that_slept_past_the_deadline_wakes_to_an_expired_request(
     assert world.request(request_id).state is State.EXPIRED
 
 
+@pytest.mark.requirement("CP-3.8", "CP-4.12")
+def test_what_is_past_its_deadline_is_not_presented_once_more(world: World, session: Session) -> None:
+    """That it was presented could not be stored, and neither could its end: both are made up for now."""
+    world.suspend(60_000)
+    request_id = session.choose(timeout_ms=1_000).request_id
+    world.holding = True
+    world.presenter.presented(request_id)
+    world.advance(5_000)
+    world.fail_commit()
+    world.advance(0)
+    assert session.get(request_id).reason == "deadline"
+    assert world.presenter.shown() == [request_id]
+
+
 # -- notices -----------------------------------------------------------------------------------------------
 
 
