@@ -101,6 +101,9 @@ def cases() -> dict[str, Case]:
     return crash_at_each(CALLS, Revokes())
 
 
+pytestmark = pytest.mark.timeout(600)  # the fixture ends and starts a broker at each of the points
+
+
 @at_each_point
 def test_the_crash_points_are_all_the_calls_that_a_revoke_makes_to_the_store(
     cases: dict[str, Case], point: str
